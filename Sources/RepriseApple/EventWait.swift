@@ -1,4 +1,4 @@
-import RepriseCore
+package import RepriseCore
 
 /// Waits for what one of several events brings, and not each of them.
 package enum EventWait {

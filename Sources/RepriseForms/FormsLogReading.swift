@@ -87,10 +87,10 @@ package struct FormsLogReading: Hashable, Sendable {
                 """, arguments: [entry.id.text]
         ).map { row in
             Showing(
-                form: row["form"], granted: WallTime(milliseconds: row["granted"]),
-                appeared: (row["appeared"] as Int64?).map(WallTime.init(milliseconds:)),
-                dismissed: (row["dismissed"] as Int64?).map(WallTime.init(milliseconds:)),
-                how: row["how"])
+                form: try row.text(0), granted: WallTime(milliseconds: try row.integer(1)),
+                appeared: try row.optionalInteger(2).map(WallTime.init(milliseconds:)),
+                dismissed: try row.optionalInteger(3).map(WallTime.init(milliseconds:)),
+                how: try row.optionalText(4))
         }
         decisions = try Row.fetchAll(
             db,
@@ -99,9 +99,9 @@ package struct FormsLogReading: Hashable, Sendable {
                 """, arguments: [entry.id.text]
         ).map { row in
             Decision(
-                form: row["form"], at: WallTime(milliseconds: row["at"]),
-                until: (row["until"] as Int64?).map(WallTime.init(milliseconds:)),
-                reason: row["reason"])
+                form: try row.text(0), at: WallTime(milliseconds: try row.integer(1)),
+                until: try row.optionalInteger(2).map(WallTime.init(milliseconds:)),
+                reason: try row.text(3))
         }
     }
 }

@@ -1,5 +1,6 @@
 public import GRDB
 public import RepriseCore
+import RepriseJournal
 import Synchronization
 
 /// A reminder store over an app's own GRDB database, which it observes.
@@ -186,8 +187,9 @@ public final class DatabaseReminderStore: ReminderStore {
                     sql: "SELECT deleted, replacedBy FROM repriseReminderTombstone WHERE id = ?",
                     arguments: [id])
                 guard let row else { break }
-                when = WallTime(milliseconds: row["deleted"])
-                guard let next: String = row["replacedBy"] else { break }
+                // One that cannot be read still says that it is deleted.
+                when = WallTime(milliseconds: (try? row.checked("deleted") as Int64) ?? 0)
+                guard let next = try? row.checked("replacedBy") as String else { break }
                 if let found = try entity(next, db) { return .replaced(by: found) }
                 id = next
             }

@@ -162,6 +162,26 @@ struct DamageTests {
         await journal.close()
     }
 
+    @Test("A column of another type, or an unexpected NULL, is a typed error and ends no process")
+    func columns() throws {
+        let row = try #require(
+            try DatabaseQueue().read { db in
+                try Row.fetchOne(
+                    db, sql: "SELECT 7 AS number, 'x' AS word, NULL AS nothing, x'00ff' AS bytes")
+            })
+        #expect(try row.integer(0) == 7 && row.text(1) == "x" && row.bytes(3) == [0, 0xff])
+        #expect(try row.optionalInteger(2) == nil && row.optionalText(1) == "x")
+        #expect(try row.checked("number") as Int64 == 7)
+        #expect(try row.checked("nothing") as String? == nil)
+        expectError(.corrupt) { try row.integer(1) }
+        expectError(.corrupt) { try row.integer(2) }
+        expectError(.corrupt) { try row.text(0) }
+        expectError(.corrupt) { try row.optionalInteger(1) }
+        expectError(.corrupt) { try row.bytes(2) }
+        let error = expectError(.corrupt) { try row.checked("nothing") as Int }
+        #expect(error?.message.contains("nothing") == true && error?.remedy != nil)
+    }
+
     @Test(
         "A file cut to nothing, and a first page that has lost its tables, are damage and no new journal",
         arguments: ["file", "page"])

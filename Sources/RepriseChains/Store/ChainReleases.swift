@@ -1,12 +1,19 @@
 package import GRDB
 import RepriseCore
+import RepriseJournal
 
 /// Waiting tasks, and the commands that release them.
 package enum ChainReleases {
     /// At most so many at a time.
     package static let page = 500
 
+    private static let readable = """
+        typeof(c.id) = 'text' AND typeof(t.place) = 'integer' AND typeof(t.name) = 'text'
+        """
+
     /// Records a command for each task that meets a condition, of the first ``page``.
+    ///
+    /// Where a task cannot be read, its chain is looked at, which quarantines it.
     ///
     /// - Returns: how many there were.
     package static func page(
@@ -18,15 +25,24 @@ package enum ChainReleases {
                 sql: """
                     SELECT c.seq, c.id, t.place, t.name FROM chainTask AS t
                     INDEXED BY chainTaskHeld JOIN chain AS c ON c.seq = t.chain
-                    WHERE \(condition) LIMIT \(page)
+                    WHERE (\(condition)) AND \(readable) LIMIT \(page)
                     """), arguments: arguments)
         for row in rows {
-            let (seq, place): (Int64, Int) = (row[0], row[2])
-            try record(row[1], row[3], journal, db)
+            try record(try row.text(1), try row.text(3), journal, db)
             try db.cachedStatement(
                 sql: "UPDATE chainTask SET hold = 'released' WHERE chain = ? AND place = ?"
-            ).execute(arguments: [seq, place])
+            ).execute(arguments: [try row.integer(0), try row.integer(2)])
         }
+        // SQLite updates no row with a value of another type.
+        let broken = try String.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT DISTINCT c.id FROM chainTask AS t
+                    INDEXED BY chainTaskHeld JOIN chain AS c ON c.seq = t.chain
+                    WHERE (\(condition)) AND NOT (\(readable)) AND typeof(c.id) = 'text'
+                    AND c.state <> 13 LIMIT \(page)
+                    """), arguments: arguments)
+        for id in broken { try look(at: id, journal, db) }
         return rows.count
     }
 
@@ -37,6 +53,15 @@ package enum ChainReleases {
             owed: NewEntry(
                 kind: Chains.commandKind, source: "chains",
                 payload: ChainCommand(.release, chain: id, task: task).bytes), in: db)
+    }
+
+    private static func look(
+        at id: String, _ journal: some ChainEntries, _ db: Database
+    ) throws {
+        _ = try journal.record(
+            owed: NewEntry(
+                kind: Chains.commandKind, source: "chains",
+                payload: ChainCommand(.look, chain: id).bytes), in: db)
     }
 
     /// The distinct conditions that tasks wait for.
@@ -62,12 +87,7 @@ package enum ChainReleases {
                     UNION SELECT c.id FROM chainTask AS t JOIN chain AS c ON c.seq = t.chain
                     WHERE t.hold = 'look'
                     """))
-        for id in ids {
-            _ = try journal.record(
-                owed: NewEntry(
-                    kind: Chains.commandKind, source: "chains",
-                    payload: ChainCommand(.look, chain: id).bytes), in: db)
-        }
+        for id in ids { try look(at: id, journal, db) }
         try db.cachedStatement(sql: "UPDATE chainTask SET hold = NULL WHERE hold = 'look'")
             .execute()
     }

@@ -269,7 +269,12 @@ package enum ChainReading {
                     AND worker IS NOT NULL
                     """), arguments: [seq, places.lowerBound, places.upperBound])
         var found: [Int: StoredOutput] = [:]
-        for row in rows { found[row["place"]] = try StoredOutput(row) }
+        for row in rows {
+            guard let place = Int.fromDatabaseValue(row["place"]) else {
+                throw ChainRow.Broken(description: "the place of a task cannot be read")
+            }
+            found[place] = try StoredOutput(row)
+        }
         return found
     }
 }

@@ -42,6 +42,8 @@ actor ChannelsDriver {
     /// The pending request to the app.
     private var asking: Task<Void, Never>?
     private var pendingSubscriptions = PendingSubscriptions()
+    /// Channels whose logs could not be read, each told once.
+    private var unreadable: Set<ChannelName> = []
     private var snapshotHandlers: [ChannelName: Channel.SnapshotHandler] = [:]
     private var snapshotTasks: [ChannelName: Task<Void, Never>] = [:]
     /// Called after each welcome, with the channel that tells the user's conversations.
@@ -231,7 +233,7 @@ actor ChannelsDriver {
             }
             let requests = pendingSubscriptions.take()
             do {
-                let stored = try await store.stored(requests.map(\.channel))
+                let stored = try await logs(of: requests.map(\.channel))
                 for request in requests { states[request.channel] = request.states }
                 await perform(
                     machine.subscribed(
@@ -414,10 +416,23 @@ actor ChannelsDriver {
         }
     }
 
+    private func logs(of channels: [ChannelName]) async throws
+        -> [ChannelName: ChannelStore.Stored?]
+    {
+        let found = try await store.stored(channels)
+        for (channel, log) in found where log.map({ $0.epoch == nil }) ?? false {
+            guard unreadable.insert(channel).inserted else { continue }
+            configuration.logger.tell(
+                .error, "What is stored of a channel cannot be read: it is requested anew.",
+                ["channel": channel.text])
+        }
+        return found
+    }
+
     private func reload(_ channels: [ChannelName]) async {
         let found: [ChannelName: ChannelStore.Stored?]
         do {
-            found = try await store.stored(channels)
+            found = try await logs(of: channels)
         } catch {
             return await perform(machine.reloadFailed(error, at: now, jitter: jitter))
         }

@@ -1,5 +1,6 @@
 package import GRDB
 import RepriseCore
+import RepriseJournal
 package import RepriseWire
 
 /// A channel's messages as a list shows them, in the caller's transaction.

@@ -1,6 +1,7 @@
 package import GRDB
 import GRDBSQLite
 import RepriseCore
+import RepriseJournal
 package import RepriseWire
 
 /// Reads the channels' tables for the notices feature.
@@ -18,7 +19,11 @@ package enum ChannelReading {
                 WHERE g.id = (SELECT MAX(id) FROM channelsLog WHERE channel = g.channel)
                     AND g.channel NOT LIKE 'directory:%'
                 """
-        ).map { row in (try row.text(0), try row.text(1)) }
+        ).compactMap { row in
+            // One that cannot be read is there again as soon as its log is begun anew.
+            guard let channel = try? row.text(0), let mark = try? row.text(1) else { return nil }
+            return (channel: channel, mark: mark)
+        }
     }
 
     package static func mark(of channel: ChannelName, _ db: Database) throws -> String? {
@@ -34,6 +39,7 @@ package enum ChannelReading {
                     """), arguments: [channel.text])
     }
 
+    /// - Returns: nil also for a log whose row cannot be read.
     package static func standing(of channel: ChannelName, _ db: Database) throws -> NoticeStatus? {
         let rows = try Row.fetchAll(
             db.cachedStatement(
@@ -41,8 +47,10 @@ package enum ChannelReading {
                     SELECT id, epoch, coverage, head, accepted FROM channelsLog
                     WHERE channel = ? ORDER BY id DESC LIMIT 2
                     """), arguments: [channel.text])
-        guard let row = rows.first else { return nil }
-        let (log, epoch) = (try row.integer(0), try row.text(1))
+        guard let row = rows.first, let epoch = try? row.text(1), let head = try? row.integer(3),
+            let accepted = try? row.integer(4)
+        else { return nil }
+        let log = try row.integer(0)
         let receipt = try Row.fetchOne(
             db.cachedStatement(
                 sql:
@@ -53,16 +61,15 @@ package enum ChannelReading {
             arguments: [channel.text, epoch])
         let isFollowed = try receipt?.integer(2) != 1
         let read = try receipt?.integer(0) ?? 0
-        let head = try row.integer(3)
         return NoticeStatus(
             log: log, epoch: epoch, hasFormer: rows.count > 1, head: head,
             base: ChannelsTables.base(of: log),
-            arrival: ChannelsTables.base(of: log) + (try row.integer(4)), read: read,
+            arrival: ChannelsTables.base(of: log) + accepted, read: read,
             start: Unread.start(read: read, joined: 0, floor: try receipt?.integer(1) ?? 0),
-            isComplete: try isFollowed && Coverage(parsing: try row.text(2)).watermark >= head)
+            isComplete: isFollowed && row.watermark(2) >= head)
     }
 
-    /// The latest arrivals, newest first; skips those that have left the journal.
+    /// The latest arrivals, newest first; skips those that have left the journal or cannot be read.
     package static func newest(
         of channel: ChannelName, in standing: NoticeStatus, after arrival: Int64, limit: Int,
         _ db: Database
@@ -80,16 +87,21 @@ package enum ChannelReading {
         let title =
             channel.isDirect || rows.isEmpty ? nil : try ConversationRows.title(of: channel, db)
         let profiles = rows.isEmpty ? [:] : try ConversationRows.profiles(of: channel, db)
-        return try rows.map { row in
-            let from = try row.optionalText(3).map { try UserID($0) }
-            return NoticeMessage(
-                id: try EntryID(try row.text(1)), channel: channel, seq: try row.integer(0),
-                from: from,
-                time: WallTime(milliseconds: try row.integer(2)),
-                change: try row.change(4, target: 5), isDeleted: try row.integer(6) != 0,
-                body: try row.bytes(7), conversation: title,
-                sender: from.flatMap { profiles[$0] })
+        return rows.compactMap { row in
+            guard var message = try? decoded(row, in: channel) else { return nil }
+            message.conversation = title
+            message.sender = message.from.flatMap { profiles[$0] }
+            return message
         }
+    }
+
+    private static func decoded(_ row: Row, in channel: ChannelName) throws -> NoticeMessage {
+        NoticeMessage(
+            id: try EntryID(try row.text(1)), channel: channel, seq: try row.integer(0),
+            from: try row.optionalText(3).map { try UserID($0) },
+            time: WallTime(milliseconds: try row.integer(2)),
+            change: try row.change(4, target: 5), isDeleted: try row.integer(6) != 0,
+            body: try row.bytes(7))
     }
 
     /// Whether the message of this sequence exists, and whether it was deleted.

@@ -418,9 +418,9 @@ extension ReaderRows {
     }
 
     private func watermark(of log: Int64, _ db: Database) throws -> Int64 {
-        let coverage = try String.fetchOne(
+        let row = try Row.fetchOne(
             db.cachedStatement(sql: "SELECT coverage FROM channelsLog WHERE id = ?"),
             arguments: [log])
-        return try coverage.map { try Coverage(parsing: $0).watermark } ?? 0
+        return row.map { $0.watermark(0) } ?? 0
     }
 }

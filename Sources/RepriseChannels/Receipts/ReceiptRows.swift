@@ -1,5 +1,6 @@
 import GRDB
 import RepriseCore
+import RepriseJournal
 import RepriseWire
 
 /// The journal's rows of how far each user has read, and received, a channel.
@@ -29,12 +30,13 @@ enum ReceiptRows {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// The epoch of a channel's current log.
+    /// The epoch of a channel's current log; nil also if it cannot be read.
     static func epoch(of channel: ChannelName, _ db: Database) throws -> String? {
         try String.fetchOne(
             db.cachedStatement(
                 sql: "SELECT epoch FROM channelsLog WHERE channel = ? ORDER BY id DESC LIMIT 1"),
-            arguments: [channel.text])
+            arguments: [channel.text]
+        ).flatMap { try? Epoch($0).text }
     }
 
     /// Makes sure that a row of this epoch exists.
@@ -110,8 +112,8 @@ enum ReceiptRows {
                     SELECT epoch, coverage FROM channelsLog WHERE channel = ?
                     ORDER BY id DESC LIMIT 1
                     """), arguments: [channel.text])
-        guard let row, try row.text(0) == epoch else { return 0 }
-        return try Coverage(parsing: try row.text(1)).watermark
+        guard let row, (try? row.text(0)) == epoch else { return 0 }
+        return row.watermark(1)
     }
 
     private static func merge(
@@ -242,14 +244,13 @@ enum ReceiptRows {
                 sql: """
                     SELECT read, floor, unread, head, mentions FROM channelsReceipt
                     WHERE channel = ? AND epoch = ?
-                    """), arguments: [channel.text, try log.text(1)])
+                    """), arguments: [channel.text, log[1] as DatabaseValue])
         let read = try receipt?.integer(0) ?? 0
         let counted = Unread(
             count: try receipt?.integer(2) ?? 0, head: try receipt?.integer(3) ?? 0,
             mentions: try receipt?.integer(4) ?? 0)
-        let head = try log.integer(3)
-        guard head >= counted.head,
-            try Coverage(parsing: try log.text(2)).watermark >= head
+        guard let head = try? log.integer(3), head >= counted.head,
+            log.watermark(2) >= head
         else { return read >= counted.head ? Unread(count: 0, head: counted.head) : counted }
         let start = Unread.start(read: read, joined: 0, floor: try receipt?.integer(1) ?? 0)
         let id = try log.integer(0)

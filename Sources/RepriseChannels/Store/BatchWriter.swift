@@ -1,5 +1,6 @@
 import GRDB
 import RepriseCore
+import RepriseJournal
 import RepriseWire
 
 /// Writes the messages, coverage and losses of a batch in the given transaction.
@@ -45,16 +46,21 @@ struct BatchWriter {
 
     /// A new log: the known missing part of the former one is lost; how much came after that is
     /// unknown.
+    ///
+    /// Of a former one that could not be read nothing is lost if it had the same epoch.
     private mutating func begin(_ epoch: Epoch, _ segment: StagedBatch.Segment) throws {
         let channel = segment.channel.text
         let former = positions[segment.channel]
-        if let former, let missing = segment.formerMissing {
-            for range in missing { try record(range.after, range.through, .epoch, in: former.log) }
-            let head =
-                try Int64.fetchOne(
-                    db, sql: "SELECT head FROM channelsLog WHERE id = ?", arguments: [former.log])
-                ?? 0
-            try record(head, nil, .epoch, in: former.log)
+        if let former {
+            for range in segment.formerMissing ?? [] {
+                try record(range.after, range.through, .epoch, in: former.log)
+            }
+            let row = try Row.fetchOne(
+                db, sql: "SELECT epoch, head FROM channelsLog WHERE id = ?",
+                arguments: [former.log])
+            if segment.formerMissing != nil || (try? row?.text(0)) != epoch.text {
+                try record((try? row?.integer(1)) ?? 0, nil, .epoch, in: former.log)
+            }
             try db.execute(
                 sql: """
                     INSERT OR IGNORE INTO channelsFormer (channel, id, arrival)

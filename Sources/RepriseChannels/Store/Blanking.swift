@@ -1,5 +1,6 @@
 import GRDB
 import RepriseCore
+import RepriseJournal
 
 /// Removes the bodies of deleted messages from the journal, in whatever order a message, its edits
 /// and its deletion arrive.

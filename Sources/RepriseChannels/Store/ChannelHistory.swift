@@ -15,7 +15,7 @@ package struct ChannelHistory: Codable, Sendable {
 }
 
 extension Channels {
-    /// Every channel of the journal, also of a former epoch.
+    /// Every channel of the journal, also of a former epoch; “?” and -1 for what cannot be read.
     package func history() async throws -> [ChannelHistory] {
         try await journal.read { db in
             try Row.fetchAll(
@@ -26,15 +26,17 @@ extension Channels {
                     FROM channelsLog AS g ORDER BY channel, id
                     """
             ).map { row in
-                let channel: String = row[0]
+                let channel = (try? row.text(0)) ?? "?"
                 let readers = try Row.fetchAll(
                     db, sql: "SELECT name, cursor FROM channelsReader WHERE channel = ?",
                     arguments: [channel])
                 return ChannelHistory(
-                    channel: channel, epoch: row[1], coverage: row[2], head: row[3],
+                    channel: channel, epoch: (try? row.text(1)) ?? "?",
+                    coverage: (try? row.text(2)) ?? "?", head: (try? row.integer(3)) ?? -1,
                     readers: Dictionary(
-                        readers.map { ($0[0], $0[1]) }, uniquingKeysWith: { first, _ in first }),
-                    arrived: row[4])
+                        readers.map { ((try? $0.text(0)) ?? "?", (try? $0.integer(1)) ?? -1) },
+                        uniquingKeysWith: { first, _ in first }),
+                    arrived: try row.integer(4))
             }
         }
     }

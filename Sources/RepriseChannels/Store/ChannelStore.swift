@@ -8,14 +8,15 @@ package struct ChannelStore: Sendable {
     /// The journal's state of a channel's current log.
     package struct Stored: Hashable, Sendable {
         package var position: LogPosition
-        package var epoch: Epoch
+        /// Nil: its row cannot be read.
+        package var epoch: Epoch?
         package var coverage: Coverage
         package var head: Int64
         /// The snapshot that the app has not finished loading.
         package var snapshot: SubscriptionMachine.Snapshot?
 
         package init(
-            position: LogPosition, epoch: Epoch, coverage: Coverage, head: Int64,
+            position: LogPosition, epoch: Epoch?, coverage: Coverage, head: Int64,
             snapshot: SubscriptionMachine.Snapshot? = nil
         ) {
             self.snapshot = snapshot
@@ -57,6 +58,8 @@ extension ChannelStore {
         try EntryID(try String.fetchOne(db, sql: "SELECT id FROM channelsDevice") ?? "")
     }
 
+    /// A log whose row cannot be read counts as one of a former epoch: everything is requested
+    /// anew, into a new log, and the ids in the former one tell the duplicates.
     package static func stored(_ channel: ChannelName, _ db: Database) throws -> Stored? {
         let rows = try Row.fetchAll(
             db.cachedStatement(
@@ -65,12 +68,19 @@ extension ChannelStore {
                     WHERE channel = ? ORDER BY id DESC LIMIT 2
                     """), arguments: [channel.text])
         guard let row = rows.first else { return nil }
-        return Stored(
-            position: LogPosition(
-                log: try row.integer(0), version: try row.integer(1),
-                accepted: try row.integer(2), hasFormer: rows.count > 1),
-            epoch: try Epoch(try row.text(3)), coverage: try Coverage(parsing: try row.text(4)),
-            head: try row.integer(5), snapshot: try SnapshotRow.read(of: try row.integer(0), db))
+        var position = LogPosition(
+            log: try row.integer(0), version: 0, accepted: 0, hasFormer: rows.count > 1)
+        do {
+            let snapshot = try SnapshotRow.read(of: position.log, db)
+            let (epoch, coverage) = (try Epoch(row.text(3)), try Coverage(parsing: row.text(4)))
+            let head = try row.integer(5)
+            (position.version, position.accepted) = (try row.integer(1), try row.integer(2))
+            return Stored(
+                position: position, epoch: epoch, coverage: coverage, head: head,
+                snapshot: snapshot)
+        } catch is RepriseError {
+            return Stored(position: position, epoch: nil, coverage: Coverage(), head: 0)
+        }
     }
 
     package static func write(

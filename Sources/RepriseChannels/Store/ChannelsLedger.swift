@@ -1,5 +1,6 @@
 package import GRDB
 package import RepriseCore
+import RepriseJournal
 
 /// The outcome of every accepted message (guarantee 5).
 ///

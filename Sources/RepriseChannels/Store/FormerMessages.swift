@@ -1,5 +1,6 @@
 import GRDB
 import RepriseCore
+import RepriseJournal
 import RepriseWire
 
 /// The journal's messages of a channel's former epochs: the id finds a message that comes again

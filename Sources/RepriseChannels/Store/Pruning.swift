@@ -1,5 +1,6 @@
 import GRDB
 import RepriseCore
+import RepriseJournal
 import RepriseWire
 
 /// Removes messages past their retention, a bounded piece at a time, oldest first; their outcomes
@@ -17,13 +18,13 @@ struct Pruning {
         var channel: String?
         var age = 0  // of the log among those of its channel; 0 is the current one
         for row in logs {
-            let name = try row.text(1)
+            guard let name = try? row.text(1) else { continue }
             age = name == channel ? age + 1 : 0
             channel = name
             let log = Log(
                 id: try row.integer(0), channel: name,
                 isCurrent: age == 0,
-                end: age == 0 ? try Coverage(parsing: try row.text(2)).watermark : .max,
+                end: age == 0 ? row.watermark(2) : .max,
                 least: age < 2 ? retention.least : 0)
             if try prune(log, at: now, db) == Self.piece { return true }
         }
@@ -36,6 +37,8 @@ struct Pruning {
         var isCurrent: Bool
         /// Nothing above a hole is removed: a removed message could have deleted the one that fills
         /// the hole.
+        ///
+        /// 0 while the coverage cannot be read.
         var end: Int64
         var least: Int
     }

@@ -1,5 +1,6 @@
 import GRDB
 import RepriseCore
+import RepriseJournal
 import RepriseWire
 
 /// The snapshot of a log that the app has not finished loading, as stored in the journal.

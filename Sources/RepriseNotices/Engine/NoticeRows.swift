@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import RepriseCore
+import RepriseJournal
 import RepriseWire
 
 /// The journal's row of one message.
@@ -51,15 +52,18 @@ enum NoticeRows {
         ).compactMap(read)
     }
 
-    /// In all channels, at most so many.
-    static func standing(limit: Int, _ db: Database) throws -> [NoticeRow] {
-        try Row.fetchAll(
+    /// In all channels, at most so many; and how many rows cannot be read.
+    static func standing(limit: Int, _ db: Database) throws -> (
+        rows: [NoticeRow], unreadable: Int
+    ) {
+        let rows = try Row.fetchAll(
             db,
             sql: """
                 SELECT \(columns) FROM noticesMessage INDEXED BY noticesMessageStanding
                 WHERE standing < 2 ORDER BY channel, seq LIMIT ?
-                """, arguments: [limit]
-        ).compactMap(read)
+                """, arguments: [limit])
+        let found = rows.compactMap(read)
+        return (found, rows.count - found.count)
     }
 
     /// Channels with uncertain messages.
@@ -74,26 +78,35 @@ enum NoticeRows {
     }
 
     private static func read(_ row: Row) -> NoticeRow? {
-        guard let id = try? EntryID(row["id"]), let channel = try? ChannelName(row["channel"]),
-            let standing = NoticeMachine.Status(rawValue: row["standing"]),
-            let way = NoticeMachine.Way(rawValue: row["way"])
-        else { return nil }
+        try? readable(row)
+    }
+
+    private static func readable(_ row: Row) throws -> NoticeRow {
         var found = NoticeRow(
-            id: id, channel: channel, seq: row["seq"], time: WallTime(milliseconds: row["time"]))
+            id: try EntryID(try row.checked("id")),
+            channel: try ChannelName(try row.checked("channel")), seq: try row.checked("seq"),
+            time: WallTime(milliseconds: try row.checked("time")))
+        guard let standing = NoticeMachine.Status(rawValue: try row.checked("standing")) else {
+            throw row.damaged("standing")
+        }
+        guard let way = NoticeMachine.Way(rawValue: try row.checked("way")) else {
+            throw row.damaged("way")
+        }
         var machine = NoticeMachine(
-            standing: standing, way: way, reason: row["reason"],
-            presentation: PresentationOptions(rawValue: row["presentation"]))
-        machine.isRemote = row["isRemote"]
-        machine.alerts = row["alerts"]
-        machine.unconfirmed = row["unconfirmed"]
-        machine.ended = row["ended"]
+            standing: standing, way: way, reason: try row.checked("reason"),
+            presentation: PresentationOptions(rawValue: try row.checked("presentation")))
+        machine.isRemote = try row.checked("isRemote")
+        machine.alerts = try row.checked("alerts")
+        machine.unconfirmed = try row.checked("unconfirmed")
+        machine.ended = try row.checked("ended")
         found.machine = machine
-        found.content = (row["content"] as Data?).flatMap {
+        found.content = (try row.checked("content") as Data?).flatMap {
             try? JSONDecoder().decode(NotificationContent.self, from: $0)
         }
         return found
     }
 
+    /// Also one that could not be read, which is whole again then.
     static func write(_ row: NoticeRow, at now: WallTime, _ db: Database) throws {
         guard let machine = row.machine else { return }
         // The system keeps the content of a delivered one itself.
@@ -102,11 +115,14 @@ enum NoticeRows {
             sql: """
                 INSERT INTO noticesMessage (\(columns), decided)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                ON CONFLICT (id) DO UPDATE SET standing = excluded.standing,
+                ON CONFLICT (id) DO UPDATE SET channel = excluded.channel,
+                seq = iif(typeof(seq) = 'integer', seq, excluded.seq),
+                time = excluded.time, way = excluded.way, standing = excluded.standing,
                 reason = excluded.reason, presentation = excluded.presentation,
                 isRemote = excluded.isRemote, alerts = excluded.alerts,
                 unconfirmed = excluded.unconfirmed, ended = excluded.ended,
-                content = excluded.content
+                content = excluded.content,
+                decided = iif(typeof(decided) = 'integer', decided, excluded.decided)
                 """
         ).execute(arguments: [
             row.id.text, row.channel.text, row.seq, row.time.milliseconds,
@@ -146,6 +162,7 @@ struct NoticeChannelRow: Hashable, Sendable {
     /// A push has counted messages up to there.
     var wanted: Int64
 
+    /// - Throws: ``RepriseCore/RepriseError`` `.corrupt` if it cannot be read.
     static func find(_ channel: ChannelName, _ db: Database) throws -> NoticeChannelRow? {
         let row = try Row.fetchOne(
             db.cachedStatement(
@@ -153,12 +170,25 @@ struct NoticeChannelRow: Hashable, Sendable {
                     SELECT log, mark, cursor, before, read, start, dismissed, head, unread, exact,
                     wanted FROM noticesChannel WHERE channel = ?
                     """), arguments: [channel.text])
-        return row.map { row in
+        return try row.map { row in
             NoticeChannelRow(
-                channel: channel, log: row[0], mark: row[1], cursor: row[2], before: row[3],
-                read: row[4], start: row[5], dismissed: row[6], head: row[7], unread: row[8],
-                isExact: row[9], wanted: row[10])
+                channel: channel, log: try row.checked(0), mark: try row.checked(1),
+                cursor: try row.checked(2), before: try row.checked(3), read: try row.checked(4),
+                start: try row.checked(5), dismissed: try row.checked(6),
+                head: try row.checked(7), unread: try row.checked(8),
+                isExact: try row.checked(9), wanted: try row.checked(10))
         }
+    }
+
+    /// What a channel whose row cannot be read has in the badge.
+    static func unread(inUnreadable channel: ChannelName, _ db: Database) throws -> Int64 {
+        try Int64.fetchOne(
+            db,
+            sql: """
+                SELECT MAX(0, \(NoticeBadgeRow.totalSQL) - (
+                    SELECT CAST(TOTAL(unread) AS INTEGER) FROM noticesChannel WHERE channel <> ?))
+                FROM noticesBadge
+                """, arguments: [channel.text]) ?? 0
     }
 
     func write(at now: WallTime, _ db: Database) throws {
@@ -177,6 +207,12 @@ struct NoticeChannelRow: Hashable, Sendable {
 
 /// The figure at the icon, in the journal.
 struct NoticeBadgeRow: Hashable, Sendable {
+    /// The total; one that cannot be read is counted anew.
+    static let totalSQL = """
+        iif(typeof(total) = 'integer', total,
+            (SELECT CAST(TOTAL(unread) AS INTEGER) FROM noticesChannel))
+        """
+
     var total: Int64
     /// The server's newest count.
     var counted: Int64?
@@ -190,15 +226,18 @@ struct NoticeBadgeRow: Hashable, Sendable {
         let row = try Row.fetchOne(
             db.cachedStatement(
                 sql: """
-                    SELECT total, counted, asOf, shown,
+                    SELECT \(totalSQL), counted, asOf, shown,
                     EXISTS (SELECT 1 FROM noticesChannel INDEXED BY noticesChannelWanted
                             WHERE wanted > head) FROM noticesBadge
                     """))
         guard let row else {
             return NoticeBadgeRow(total: 0, counted: nil, asOf: 0, shown: nil, isBehind: false)
         }
+        // A count of the server that cannot be read counts as none.
+        let counted = try? (row.checked(1) as Int64, row.checked(2) as Int64)
         return NoticeBadgeRow(
-            total: row[0], counted: row[1], asOf: row[2], shown: row[3], isBehind: row[4])
+            total: try row.checked(0), counted: counted?.0, asOf: counted?.1 ?? 0,
+            shown: try? row.checked(3) as Int64, isBehind: try row.checked(4))
     }
 
     /// The server's count while our log is behind it; then our own.
@@ -225,9 +264,18 @@ struct NoticeBadgeRow: Hashable, Sendable {
     }
 
     /// A push may have set the icon's badge.
+    ///
+    /// Makes a row whole that cannot be read: SQLite updates none with a value of another type.
     static func forgetShown(_ db: Database) throws {
-        try db.cachedStatement(sql: "UPDATE noticesBadge SET shown = NULL WHERE shown IS NOT NULL")
-            .execute()
+        try db.cachedStatement(
+            sql: """
+                UPDATE noticesBadge SET shown = NULL, total = \(totalSQL),
+                counted = iif(typeof(counted) = 'integer', counted, NULL),
+                asOf = iif(typeof(asOf) = 'integer', asOf, 0)
+                WHERE shown IS NOT NULL OR typeof(total) <> 'integer'
+                OR typeof(counted) NOT IN ('integer', 'null') OR typeof(asOf) <> 'integer'
+                """
+        ).execute()
     }
 
     /// A count of the server: an older one never takes the place of a newer.

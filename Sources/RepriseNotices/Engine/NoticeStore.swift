@@ -73,7 +73,7 @@ struct NoticeStore: Sendable {
         at channel: ChannelName, _ flow: NoticeFlow?, _ stands: [DeliveredNotice],
         _ moment: Moment, _ plan: inout Plan, _ db: Database
     ) throws {
-        let former = try NoticeChannelRow.find(channel, db)
+        let former = try channelRow(channel, db)
         guard let log = try messages.standing(of: channel, db),
             let mark = try messages.mark(of: channel, db)
         else { return try lookFromAfar(at: channel, former, flow, moment, db) }
@@ -106,6 +106,21 @@ struct NoticeStore: Sendable {
         plan.bulk += bulk
         try take(came, row, flow, moment, &plan, db)
         try clear(row, log, stands, isLeft: flow?.isRefused == true, moment, &plan, db)
+    }
+
+    /// A row that cannot be read counts as that of a channel first heard of, with what it has in
+    /// the badge; the next decision writes it anew.
+    private func channelRow(_ channel: ChannelName, _ db: Database) throws -> NoticeChannelRow? {
+        do {
+            return try NoticeChannelRow.find(channel, db)
+        } catch let error as RepriseError {
+            configuration.logger.tell(
+                .error, "What was shown of a channel cannot be read.",
+                ["channel": channel.text, "error": "\(error)"])
+            var row = NoticeChannelRow(heardOf: channel)
+            row.unread = try NoticeChannelRow.unread(inUnreadable: channel, db)
+            return row
+        }
     }
 
     private static func begin(_ channel: ChannelName, _ log: NoticeStatus) -> NoticeChannelRow {
@@ -334,11 +349,17 @@ struct NoticeStore: Sendable {
         _ moment: Moment, _ db: Database
     ) throws -> Plan {
         var plan = Plan()
+        let stored = try NoticeRows.standing(limit: NoticeLimits.recovered, db)
+        try NoticeBadgeRow.forgetShown(db)
         try found(standing, moment, &plan, db)
         let me = try messages.user(db)
         let there = Set(standing.map(\.id))
-        for var row in try NoticeRows.standing(limit: NoticeLimits.recovered, db)
-        where !there.contains(row.id) {
+        if stored.unreadable > 0 {
+            configuration.logger.tell(
+                .error, "What is stored of notifications cannot be read, and is left out.",
+                ["count": "\(stored.unreadable)"])
+        }
+        for var row in stored.rows where !there.contains(row.id) {
             let before = row.machine
             var step = NoticeMachine.Step()
             if row.machine?.standing == .asked, let content = row.content {
@@ -356,7 +377,6 @@ struct NoticeStore: Sendable {
             }
             if row.machine != before { try finish(row, step, moment, &plan, db) }
         }
-        try NoticeBadgeRow.forgetShown(db)
         plan.badge = try NoticeBadgeRow.read(db)
         for index in plan.shows.indices where moment.settings.badges {
             plan.shows[index].content.badge = Int(clamping: plan.badge.effective.count)
@@ -371,7 +391,7 @@ struct NoticeStore: Sendable {
     ) throws -> NoticeDecision {
         let hint = row.content.flatMap { NoticeContent.hint($0.info) }
         var (isDeleted, body): (Bool, [UInt8]) = (false, [])
-        var channel = try NoticeChannelRow.find(row.channel, db)
+        var channel = try channelRow(row.channel, db)
         if let log = try messages.standing(of: row.channel, db) {
             isDeleted = try messages.find(row.seq, in: log.log, db).isDeleted
             body = try messages.body(of: row.seq, in: log.log, db) ?? []
@@ -408,7 +428,7 @@ struct NoticeStore: Sendable {
         // Without a row the badge would be 0 until the log has come, and 0 removes delivered
         // notifications.
         var row =
-            try NoticeChannelRow.find(hint.channel, db) ?? NoticeChannelRow(heardOf: hint.channel)
+            try channelRow(hint.channel, db) ?? NoticeChannelRow(heardOf: hint.channel)
         if hint.badge != nil { row.wanted = max(row.wanted, hint.head) }
         if hint.kind == .dismiss { row.dismissed = max(row.dismissed, hint.seq) }
         try row.write(at: now, db)
@@ -471,7 +491,7 @@ struct NoticeStore: Sendable {
         var row = try NoticeRows.row(id, db) ?? NoticeRow(hint, id: id, at: moment.wall)
         let known = row.machine
         let log = try messages.standing(of: hint.channel, db)
-        var channel = try NoticeChannelRow.find(hint.channel, db)
+        var channel = try channelRow(hint.channel, db)
         if let log { channel?.read = log.read }
         let isDeleted = try log.map { try messages.find(hint.seq, in: $0.log, db).isDeleted }
         let message = NoticeMessage(
@@ -507,9 +527,12 @@ struct NoticeStore: Sendable {
                     """), arguments: [NoticeLimits.mirrored])
         var order: [String] = []
         while let row = try rows.next() {
-            order.append(row[0])
-            mirror.standings[row[0]] = NoticeMirror.Status(
-                read: row[1], before: row[2], head: row[3])
+            // A look at its channel tells of one that cannot be read, and writes it anew.
+            guard let channel = try? row.text(0), let read = try? row.integer(1),
+                let before = try? row.integer(2), let head = try? row.integer(3)
+            else { continue }
+            order.append(channel)
+            mirror.standings[channel] = NoticeMirror.Status(read: read, before: before, head: head)
         }
         let badge = try NoticeBadgeRow.read(db)
         mirror.badge = badge.effective.count

@@ -246,7 +246,10 @@ actor NoticesDriver {
         try await perform(plan, standing, moment)
         return try await journal.read { [noticeStore] db in
             let known = try Row.fetchAll(db, sql: "SELECT channel, mark FROM noticesChannel")
-                .reduce(into: [String: String]()) { $0[$1[0]] = $1[1] }
+                .reduce(into: [String: String]()) { known, row in
+                    guard let channel = try? row.text(0) else { return }
+                    known[channel] = try? row.text(1)
+                }
             return try noticeStore.messages.marks(db).reduce(into: []) { changed, item in
                 guard known[item.channel] != item.mark else { return }
                 if let name = try? ChannelName(item.channel) { changed.insert(name) }

@@ -57,9 +57,9 @@ package struct NoticeTrace: Hashable, Sendable {
                 """, arguments: [id.text, Self.most]
         ).map { row in
             Tap(
-                at: WallTime(milliseconds: row[0]), action: row[1], resolution: row[2],
-                reason: row[3],
-                presented: (row[4] as Int64?).map(WallTime.init(milliseconds:)))
+                at: WallTime(milliseconds: try row.checked(0)), action: try row.checked(1),
+                resolution: try row.checked(2), reason: try row.checked(3),
+                presented: try row.optionalInteger(4).map(WallTime.init(milliseconds:)))
         }
     }
 }

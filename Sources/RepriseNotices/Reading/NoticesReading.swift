@@ -71,26 +71,28 @@ package struct NoticesReading: Hashable, Sendable {
             try Int.fetchOne(db, sql: "SELECT COUNT(*) FROM noticesChannel WHERE unread > 0") ?? 0
         counts = try Row.fetchAll(
             db, sql: "SELECT what, count FROM noticesCount ORDER BY count DESC, what"
-        ).map { Count(what: $0[0], count: $0[1]) }
+        ).map { Count(what: try $0.checked(0), count: try $0.checked(1)) }
         decided = try Row.fetchAll(
             db, sql: "SELECT * FROM noticesMessage ORDER BY decided DESC, seq DESC LIMIT ?",
             arguments: [max(0, limit)]
         ).map(Self.decided)
     }
 
-    static func decided(_ row: Row) -> Decided {
+    static func decided(_ row: Row) throws -> Decided {
         let standing: String =
-            switch NoticeMachine.Status(rawValue: row["standing"]) {
+            switch NoticeMachine.Status(rawValue: try row.checked("standing")) {
             case .asked: "asked"
             case .standing: "standing"
             case .gone: "gone"
             case .silent, nil: "silent"
             }
         return Decided(
-            id: row["id"], channel: row["channel"], seq: row["seq"],
-            at: WallTime(milliseconds: row["decided"]), standing: standing, way: row["way"],
-            reason: row["reason"],
-            presentation: PresentationOptions(rawValue: row["presentation"]), ended: row["ended"],
-            alerts: row["alerts"], unconfirmed: row["unconfirmed"])
+            id: try row.checked("id"), channel: try row.checked("channel"),
+            seq: try row.checked("seq"),
+            at: WallTime(milliseconds: try row.checked("decided")), standing: standing,
+            way: try row.checked("way"), reason: try row.checked("reason"),
+            presentation: PresentationOptions(rawValue: try row.checked("presentation")),
+            ended: try row.checked("ended"), alerts: try row.checked("alerts"),
+            unconfirmed: try row.checked("unconfirmed"))
     }
 }

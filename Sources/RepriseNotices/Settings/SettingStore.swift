@@ -35,14 +35,20 @@ struct SettingStore: Sendable {
             let row = try Row.fetchOne(
                 db, sql: "SELECT value, state, entry FROM noticesSetting WHERE target = ?",
                 arguments: [target.text])
-            let isSame = row.map {
-                ($0["value"] as Data?) == bytes && $0["state"] != State.refused.rawValue
+            // A row that cannot be read counts as another value.
+            let stored = try? row.map {
+                (value: try $0.checked("value") as Data?, state: try $0.checked("state") as Int)
+            }
+            let isSame = row.map { _ in
+                stored.map { $0.value == bytes && $0.state != State.refused.rawValue } ?? false
             }
             if isSame ?? (value == nil), !again { return }
             if value != nil, row == nil { try Self.checkRoom(target, db) }
-            if let before = (row?["entry"] as String?).flatMap({ try? EntryID($0) }) {
+            if let text = try? row?.checked("entry") as String?, let before = try? EntryID(text) {
                 _ = try journal.end(before, as: .superseded, reason: "It was set again.", in: db)
-                if row?["state"] == State.refused.rawValue { try? journal.discard(before, in: db) }
+                if stored?.state == State.refused.rawValue {
+                    try? journal.discard(before, in: db)
+                }
             }
             let entry = NewEntry(
                 kind: NoticeKinds.setting, payload: payload, partitionKey: target.partitionKey)
@@ -129,9 +135,15 @@ struct SettingStore: Sendable {
             let rows = try Row.fetchAll(
                 db, sql: "SELECT target, value, state, revision FROM noticesSetting")
             for row in rows {
-                let isOurs = row["state"] != State.told.rawValue || row["revision"] > revision
-                let value = try (row["value"] as Data?).map { try SettingValue.read($0) }
-                old[row["target"]] = (value, isOurs)
+                guard let target = try? row.checked("target") as String else { continue }
+                // What cannot be read is the server's to say.
+                let state = (try? row.checked("state") as Int) ?? State.told.rawValue
+                let changed = (try? row.checked("revision") as Int64) ?? 0
+                let bytes = try? row.checked("value") as Data
+                old[target] = (
+                    bytes.flatMap { try? SettingValue.read($0) },
+                    state != State.told.rawValue || changed > revision
+                )
             }
             let next = try Self.next(db)
             for (target, value) in server.prefix(2 * NoticeLimits.mutes) {
@@ -141,7 +153,8 @@ struct SettingStore: Sendable {
                 try db.execute(
                     sql: """
                         INSERT INTO noticesSetting VALUES (?, ?, 0, NULL, NULL, ?)
-                        ON CONFLICT DO UPDATE SET value = excluded.value, revision = excluded.revision
+                        ON CONFLICT DO UPDATE SET value = excluded.value, state = excluded.state,
+                        revision = excluded.revision
                         """, arguments: [target.text, try value.bytes, next])
             }
             // One that the server lacks was removed on another device, or has expired.
@@ -157,7 +170,7 @@ struct SettingStore: Sendable {
         try await journal.read { db in
             try Data.fetchOne(
                 db, sql: "SELECT value FROM noticesSetting WHERE target = 'push' AND state = 0"
-            ).map { try SettingValue.read($0) }
+            ).flatMap { try? SettingValue.read($0) }
         }
     }
 
@@ -197,16 +210,17 @@ struct SettingStore: Sendable {
                     """), arguments: target.map { [$0] } ?? [])
         while let row = try rows.next() {
             // An unreadable row counts as not set.
-            guard let target = SettingTarget(row["target"]), let bytes = row["value"] as Data?,
-                let value = try? SettingValue.read(bytes)
+            guard let name = try? row.text(0), let target = SettingTarget(name),
+                let bytes = try? row.checked(1) as Data, let value = try? SettingValue.read(bytes)
             else { continue }
-            settings.take(target, value, status(row["state"], row["reason"]))
+            let (state, reason) = (try? row.checked(2) as Int, try? row.text(3))
+            settings.take(target, value, status(state, reason))
         }
         return settings
     }
 
-    private static func status(_ state: Int, _ reason: String?) -> NoticeSettings.Status {
-        switch State(rawValue: state) {
+    private static func status(_ state: Int?, _ reason: String?) -> NoticeSettings.Status {
+        switch state.flatMap(State.init(rawValue:)) {
         case .told: .told
         case .refused: .refused(reason ?? "")
         case .waits, nil: .waits

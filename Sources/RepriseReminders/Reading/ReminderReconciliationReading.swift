@@ -96,10 +96,11 @@ package struct ReminderReconciliationReading: Hashable, Sendable {
     private static func reconciliation(_ db: Database) throws -> Reconciliation? {
         try StoredRow.fetchOne(db, sql: "SELECT * FROM reminderSurvey").map { row in
             Reconciliation(
-                at: time(row["at"]), cause: row["cause"], permission: row["permission"],
-                zone: row["zone"], entities: row["entities"], reminders: row["reminders"],
-                guaranteedUntil: (row["guaranteedUntil"] as Int64?).map(time),
-                fault: row["fault"])
+                at: time(try row.checked("at")), cause: try row.checked("cause"),
+                permission: try row.checked("permission"), zone: try row.checked("zone"),
+                entities: try row.checked("entities"), reminders: try row.checked("reminders"),
+                guaranteedUntil: (try row.checked("guaranteedUntil") as Int64?).map(time),
+                fault: try row.checked("fault"))
         }
     }
 
@@ -108,12 +109,13 @@ package struct ReminderReconciliationReading: Hashable, Sendable {
             db, sql: "SELECT * FROM reminderPlan ORDER BY at, entity, reminder, id"
         )
         .map { row in
-            let at = time(row["at"])
-            let zone: String = row["zone"]
+            let at = time(try row.checked("at"))
+            let zone: String = try row.checked("zone")
             return Row(
-                id: row["id"], entity: row["entity"], reminder: row["reminder"],
-                title: row["title"], at: at, local: row["local"], wall: wall(at, zone),
-                zone: zone, status: row["status"], reason: row["reason"])
+                id: try row.checked("id"), entity: try row.checked("entity"),
+                reminder: try row.checked("reminder"), title: try row.checked("title"), at: at,
+                local: try row.checked("local"), wall: wall(at, zone), zone: zone,
+                status: try row.checked("status"), reason: try row.checked("reason"))
         }
     }
 
@@ -126,8 +128,9 @@ package struct ReminderReconciliationReading: Hashable, Sendable {
                 """
         ).map { row in
             Mark(
-                entity: row["entity"], reminder: row["reminder"], occurrence: row["occurrence"],
-                what: row["what"], until: time(row["until"]))
+                entity: try row.checked("entity"), reminder: try row.checked("reminder"),
+                occurrence: try row.checked("occurrence"), what: try row.checked("what"),
+                until: time(try row.checked("until")))
         }
     }
 
@@ -137,8 +140,9 @@ package struct ReminderReconciliationReading: Hashable, Sendable {
             arguments: [max(0, count)]
         ).map { row in
             Decision(
-                at: time(row["at"]), what: row["what"], request: row["request"],
-                entity: row["entity"], reason: row["reason"])
+                at: time(try row.checked("at")), what: try row.checked("what"),
+                request: try row.checked("request"), entity: try row.checked("entity"),
+                reason: try row.checked("reason"))
         }
     }
 

@@ -39,18 +39,18 @@ package struct ReminderRouteReading: Hashable, Sendable {
         } ?? []
     }
 
-    private init(_ row: Row) {
-        entry = row["entry"]
-        at = WallTime(milliseconds: row["at"])
-        source = row["source"]
-        route = (row["route"] as String?).flatMap {
+    private init(_ row: Row) throws {
+        entry = try row.checked("entry")
+        at = WallTime(milliseconds: try row.checked("at"))
+        source = try row.checked("source")
+        route = (try row.checked("route") as String?).flatMap {
             try? JSONDecoder().decode(Route.self, from: Data($0.utf8))
         }
-        action = row["action"]
-        resolution = row["resolution"]
-        reason = row["reason"]
-        resolved = (row["resolved"] as Int64?).map(WallTime.init(milliseconds:))
-        handed = row["handed"]
-        presented = (row["presented"] as Int64?).map(WallTime.init(milliseconds:))
+        action = try row.checked("action")
+        resolution = try row.checked("resolution")
+        reason = try row.checked("reason")
+        resolved = (try row.checked("resolved") as Int64?).map(WallTime.init(milliseconds:))
+        handed = try row.checked("handed")
+        presented = (try row.checked("presented") as Int64?).map(WallTime.init(milliseconds:))
     }
 }

@@ -189,6 +189,50 @@ struct ChainFaultTests {
     }
 
     @Test(
+        "A waiting task that cannot be read quarantines its chain once its wait is over; others go on",
+        arguments: ["NULL", "x'ff'"])
+    func brokenWait(value: String) async throws {
+        let fixture = try EngineFixture()
+        let chain = Chain<Int>("waiting") { _ in
+            WaitFor(for: .session)
+            Work("after", Say.self) { _ in .init(line: "after") }
+        }
+        var chains = try await fixture.open([chain])
+        let bad = try await chains.start(chain, input: 1)
+        let good = try await chains.start(chain, input: 2)
+        for id in [bad, good] {
+            try await eventually("it waits") { try await chains.status(id)?.tasks[0].hold != nil }
+        }
+        await fixture.close()
+        // As a disk that rots, and no statement.
+        let (whole, lax) = ("name TEXT NOT NULL", "name ANY")
+        for (from, to, damage) in [
+            (whole, lax, ""),
+            (
+                lax, whole,
+                """
+                UPDATE chainTask SET name = \(value)
+                WHERE place = 0 AND chain = (SELECT MIN(seq) FROM chain);
+                """
+            ),
+        ] {
+            try fixture.sqlite(
+                """
+                \(damage)
+                PRAGMA writable_schema = ON;
+                UPDATE sqlite_schema SET sql = replace(sql, '\(from)', '\(to)')
+                WHERE name = 'chainTask';
+                """)
+        }
+        chains = try await fixture.open([chain])
+        await fixture.journal?.setReady(.session)
+        try await chains.wait(good, for: .succeeded)
+        try await chains.wait(bad, for: .quarantined)
+        #expect(fixture.checker.all == ["after 1"])
+        await fixture.close()
+    }
+
+    @Test(
         "A missing or changed output file quarantines the chain that needs it",
         arguments: [true, false])
     func brokenFile(isMissing: Bool) async throws {

@@ -100,6 +100,28 @@ struct PruningTests {
         bench.stop()
     }
 
+    @Test("A channel whose coverage cannot be read loses nothing, and others are pruned")
+    func damagedCoverage() async throws {
+        let bench = try await Bench()
+        try await bench.general.read("inbox") { _ in }
+        _ = try await caughtUp(bench, head: 10)
+        try await bench.journal.write { db in
+            try db.execute(
+                sql: """
+                    INSERT INTO channelsLog (channel, epoch, coverage, head, version)
+                        VALUES ('other', 'e1', '[[1,30]]', 30, 0);
+                    INSERT INTO channelsMessage (arrival, log, seq, id, time, body)
+                        SELECT (g.id << 40) + m.seq, g.id, 20 + m.seq, m.id, m.time, m.body
+                        FROM channelsMessage AS m JOIN channelsLog AS g ON g.channel = 'other'
+                        WHERE m.seq <= 2;
+                    UPDATE channelsLog SET coverage = '[[1,' WHERE channel = 'general';
+                    """)
+        }
+        #expect(
+            try await prune(bench, .init(age: .zero, least: 0), at: 9_000) == Array(1...10))
+        try await bench.finish()
+    }
+
     @Test(
         "Messages that were missing in a former epoch come in the next, although others were pruned meanwhile"
     )

@@ -13,6 +13,87 @@ import Testing
 
     init() throws { stage = try NoticeFixture() }
 
+    /// Changes a number as a disk does that rots, and no statement.
+    private func rot(_ table: String, _ column: String, where condition: String) throws {
+        let (whole, lax) = ("\(column) INTEGER NOT NULL", "\(column) ANY")
+        func alter(_ from: String, _ to: String) -> String {
+            """
+            PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = replace(sql, '\(from)', '\(to)') WHERE name = '\(table)';
+            """
+        }
+        for sql in [
+            alter(whole, lax), "UPDATE \(table) SET \(column) = 'rotten' WHERE \(condition)",
+            alter(lax, whole),
+        ] {
+            let queue = try DatabaseQueue(path: stage.folder.path("device/journal.sqlite"))
+            try queue.writeWithoutTransaction { db in try db.execute(sql: sql) }
+            try queue.close()
+        }
+    }
+
+    @Test(
+        "What was shown of a channel, if it cannot be read, is told and written anew, and the badge stays right",
+        arguments: ["cursor", "unread"])
+    func damagedChannel(column: String) async throws {
+        let channels = ["general", "other"]
+        let first = try await stage.open(system: system, channels: channels)
+        try stage.publish("one")
+        try stage.publish("two", to: "other")
+        try await first.live(through: 1)
+        try await first.live("other", through: 1)
+        await first.close()
+        try rot("noticesChannel", column, where: "channel = 'general'")
+        let lines = LoggedLines()
+        let device = try await stage.open(system: system, channels: channels) {
+            $0.logger = lines.logger()
+        }
+        try stage.publish("three")
+        try await device.live(through: 2)
+        try await becomes("the badge counts all", 3) { system.badge }
+        #expect(!lines.all.filter { $0.contains("cannot be read") }.isEmpty)
+        let type: String? = try await device.value(
+            "SELECT typeof(\(column)) FROM noticesChannel WHERE channel = 'general'")
+        #expect(type == "integer")
+        await device.close()
+    }
+
+    @Test("A total of the badge that cannot be read is counted anew")
+    func damagedBadge() async throws {
+        let first = try await stage.open(system: system)
+        try stage.publish("one")
+        try await first.live(through: 1)
+        await first.close()
+        try rot("noticesBadge", "total", where: "1")
+        let device = try await stage.open(system: system)
+        try stage.publish("two")
+        try await device.live(through: 2)
+        try await becomes("the badge counts both", 2) { system.badge }
+        await device.close()
+    }
+
+    @Test("A delivered notification whose row cannot be read is told, and removed as others are")
+    func damagedMessage() async throws {
+        let first = try await stage.open(system: system)
+        let (_, id) = try stage.publish("one")
+        let (seq, other) = try stage.publish("two")
+        try await eventually("both stand") {
+            Set(first.standing).isSuperset(of: [id.text, other.text])
+        }
+        try await first.live(through: seq)
+        await first.close()
+        try rot("noticesMessage", "time", where: "id = '\(id.text)'")
+        let lines = LoggedLines()
+        let device = try await stage.open(system: system) { $0.logger = lines.logger() }
+        try await eventually("it is told") {
+            lines.all.contains { $0.contains("cannot be read") && $0.contains("count=1") }
+        }
+        try await device.live(through: seq)
+        try stage.readElsewhere(through: seq)
+        try await eventually("both are removed") { device.standing.isEmpty }
+        await device.close()
+    }
+
     @Test("A live message is one banner, with the badge in the same content")
     func live() async throws {
         let device = try await stage.open(system: system)

@@ -199,6 +199,31 @@ struct SettingsTests {
     }
 
     @Test(
+        "a setting that cannot be read counts as not set, the server's takes its place, and others stay"
+    )
+    func unreadable() async throws {
+        let server = ScriptedSettingsServer()
+        try await SettingsFixture.play(server) { stage in
+            try await stage.notices.mute(channel: room)
+            try await stage.notices.mute(person: bob)
+            try await eventually("both are told") {
+                stage.notices.settings.channels[room]?.status == .told
+                    && stage.notices.settings.people[bob]?.status == .told
+            }
+            try await stage.reprise.journal.write { db in
+                try db.execute(
+                    sql: "UPDATE noticesSetting SET value = x'00' WHERE target = 'channel:room'")
+            }
+            server.mutes = #"[{"channelId":"room","until":9000},{"user":"bob"}]"#
+            stage.connects()
+            try await eventually("the server's is read") {
+                stage.notices.settings.channels[room]?.until == WallTime(milliseconds: 9_000)
+            }
+            #expect(stage.notices.settings.people[bob]?.status == .told)
+        }
+    }
+
+    @Test(
         "a push token is sent at each start and when it changes, and removed at sign-out"
     )
     func tokens() async throws {
