@@ -63,12 +63,16 @@ extension LostWork {
                 """, arguments: [ChainsLimits.leftTasks])
         var found: [String: [(chain: Int64, work: LostWork)]] = [:]
         for row in rows {
-            let worker: String = row[4]
-            guard let onAbandon = registry.onAbandon(worker) else { continue }
-            let key = LiveChain.key(of: row[2], in: row[5], takenBack: row[3])
+            // One that cannot be read is left out: its account is removed in any case.
+            guard let worker = try? row.text(4), let onAbandon = registry.onAbandon(worker),
+                let (chain, place) = try? (row.integer(0), row.checked(1) as Int),
+                let (name, id) = try? (row.text(2), row.text(5)),
+                let takenBack = try? row.checked(3) as Int
+            else { continue }
             let work = LostWork(
-                place: row[1], isCompensation: false, key: key, onAbandon: onAbandon)
-            found[worker, default: []].append((chain: row[0], work: work))
+                place: place, isCompensation: false,
+                key: LiveChain.key(of: name, in: id, takenBack: takenBack), onAbandon: onAbandon)
+            found[worker, default: []].append((chain: chain, work: work))
         }
         return found
     }
