@@ -148,7 +148,7 @@ final class DeviceChecker {
         let states = channels.map { channel in
             let stored = attempt { try device.stored(channel) }
             return "\(channel) \(device.state(of: channel)), has "
-                + "\(stored.map { "\($0.epoch) \($0.coverage)" } ?? "nothing") of "
+                + "\(stored.map { "\($0.epoch?.text ?? "no epoch") \($0.coverage)" } ?? "nothing") of "
                 + "\(log.state(of: channel))"
         }
         let ledger = attempt { try device.channelsLedger() }
