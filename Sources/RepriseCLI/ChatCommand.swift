@@ -239,12 +239,12 @@ struct ChatCommand: AsyncParsableCommand {
             }
         } catch is CancellationError {}
         // A signal ends the chat, and not the look at what it leaves.
-        try await Task { try await check(lines, room, since: refused) }.value
+        try await Task { try await check(lines, room, as: user, since: refused) }.value
     }
 
     /// Whether everything that was said is with the server.
     private func check(
-        _ lines: ChatLines, _ room: ChatRoom, since refused: [DeadLetter]
+        _ lines: ChatLines, _ room: ChatRoom, as user: String, since refused: [DeadLetter]
     ) async throws {
         if let error = await room.unrecorded {
             throw CommandFailure(
