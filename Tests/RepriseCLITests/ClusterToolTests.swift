@@ -347,7 +347,7 @@ struct ClusterToolTests {
     @Test("Without a majority check shows what the monitoring ports say, and then the error")
     func noMajority() async throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
+        defer { withExtendedLifetime(folder) {} }
         let gone = try await NatsServer.start(in: folder.url.appending(path: "gone"))
         gone.kill()
         // Of three servers that its settings name, it alone is there.

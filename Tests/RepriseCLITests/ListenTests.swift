@@ -148,7 +148,7 @@ struct ListenTests {
             try await publish(1...1, server)
             let listener = try RunningTool(
                 ["listen", "a", "--journal", folder.path("j"), "--server", server.url],
-                outputTo: try #require(FileHandle(forWritingAtPath: "/dev/full")))
+                outputTo: try FileHandle(forWritingTo: URL(filePath: "/dev/full")))
             #expect(await listener.end() == 74)
             #expect(listener.error.hasPrefix("reprise: The output cannot be written: "))
         }
