@@ -57,9 +57,10 @@ struct PublishTests {
     func narrow() async throws {
         try await withServer { server, _ in
             let terminal = try PseudoTerminal(["publish", "a", "--server", server.url], width: 12)
-            try await terminal.wait("it is cut") { $0.contains { $0.contains("0 stored, …") } }
+            try await terminal.wait("it is shown") { $0.contains { $0.contains("0 stored, ") } }
             terminal.type("\u{4}")
             #expect(await terminal.end() == 0)
+            #expect(!terminal.hasWrapped)
         }
     }
 

@@ -36,7 +36,7 @@ struct DamagedLogTests {
             try db.execute(
                 sql: """
                     INSERT INTO channelsLog (channel, epoch, coverage, head, version)
-                    VALUES ('other', 'e7', '[[1,3]]', 3, 0);
+                    VALUES ('other', 'e7', '[[0,3]]', 3, 0);
                     UPDATE channelsLog SET \(damage) WHERE channel = 'general';
                     """)
         }

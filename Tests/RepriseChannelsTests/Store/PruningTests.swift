@@ -109,7 +109,7 @@ struct PruningTests {
             try db.execute(
                 sql: """
                     INSERT INTO channelsLog (channel, epoch, coverage, head, version)
-                        VALUES ('other', 'e1', '[[1,30]]', 30, 0);
+                        VALUES ('other', 'e1', '[[0,30]]', 30, 0);
                     INSERT INTO channelsMessage (arrival, log, seq, id, time, body)
                         SELECT (g.id << 40) + m.seq, g.id, 20 + m.seq, m.id, m.time, m.body
                         FROM channelsMessage AS m JOIN channelsLog AS g ON g.channel = 'other'
