@@ -58,9 +58,9 @@ struct PublishTests {
         try await withServer { server, _ in
             let terminal = try PseudoTerminal(["publish", "a", "--server", server.url], width: 12)
             try await terminal.wait("it is shown") { $0.contains { $0.contains("0 stored, ") } }
+            #expect(!terminal.hasWrapped)
             terminal.type("\u{4}")
             #expect(await terminal.end() == 0)
-            #expect(!terminal.hasWrapped)
         }
     }
 

@@ -167,19 +167,19 @@ struct DamageTests {
         let row = try #require(
             try DatabaseQueue().read { db in
                 try Row.fetchOne(
-                    db, sql: "SELECT 7 AS number, 'x' AS word, NULL AS nothing, x'00ff' AS bytes")
+                    db, sql: "SELECT 7 AS number, 'x' AS word, NULL AS empty, x'00ff' AS bytes")
             })
         #expect(try row.integer(0) == 7 && row.text(1) == "x" && row.bytes(3) == [0, 0xff])
         #expect(try row.optionalInteger(2) == nil && row.optionalText(1) == "x")
         #expect(try row.checked("number") as Int64 == 7)
-        #expect(try row.checked("nothing") as String? == nil)
+        #expect(try row.checked("empty") as String? == nil)
         expectError(.corrupt) { try row.integer(1) }
         expectError(.corrupt) { try row.integer(2) }
         expectError(.corrupt) { try row.text(0) }
         expectError(.corrupt) { try row.optionalInteger(1) }
         expectError(.corrupt) { try row.bytes(2) }
-        let error = expectError(.corrupt) { try row.checked("nothing") as Int }
-        #expect(error?.message.contains("nothing") == true && error?.remedy != nil)
+        let error = expectError(.corrupt) { try row.checked("empty") as Int }
+        #expect(error?.message.contains("empty") == true && error?.remedy != nil)
     }
 
     @Test(
