@@ -274,13 +274,13 @@ struct JournalStream: Sendable {
         }
     }
 
-    /// The names of the settings that are not as a journal needs them.
-    /// Each with what it should be.
+    /// The names of the settings that are not as a journal needs them, each with what it should be.
     private func differences(_ found: Settings, _ wanted: Settings) -> [String] {
         var faults: [String] = []
         func differs(_ key: Settings.CodingKeys, _ should: some Encodable) {
-            let json = (try? JSONEncoder().encode(should)).map { String(decoding: $0, as: UTF8.self) }
-            faults.append("\(key.rawValue), which should be \(json ?? "absent")")
+            let json = (try? JSONEncoder().encode(should)) ?? Data("absent".utf8)
+            let value = String(decoding: json, as: UTF8.self)
+            faults.append("\(key.rawValue), which should be \(value)")
         }
         func same<Value: Equatable & Encodable>(
             _ key: Settings.CodingKeys, _ path: KeyPath<Settings, Value>

@@ -52,9 +52,8 @@ package protocol NoticeMessages: Sendable {
 }
 
 extension NoticeMessages {
-    /// Whether a push, or a notification, is of a message to somebody else than the signed-in user.
-    ///
-    /// - Parameter user: whom it is for; nil: it does not say, and is nobody else's.
+    /// Whether a push, or a notification, for `user` is of a message to somebody else than the
+    /// signed-in user; one that does not say for whom it is, is nobody else's.
     func isForeign(_ user: UserID?, _ db: Database) throws -> Bool {
         guard let user else { return false }
         return try isAnonymous || self.user(db).map { $0 != user } ?? false

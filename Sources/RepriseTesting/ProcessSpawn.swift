@@ -74,7 +74,9 @@ package enum ProcessSpawn {
         }
     }
 
-    /// A thread of Swift's pool blocks all signals. A child that inherited that would ignore
+    /// Gives the child its signals.
+    ///
+    /// A thread of Swift's pool blocks all of them. A child that inherited that would ignore
     /// SIGTERM, and a shell without SIGCHLD would wait for ever.
     ///
     /// - Returns: the flags that are needed for it.

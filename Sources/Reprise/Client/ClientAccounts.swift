@@ -398,7 +398,10 @@ actor Registrations {
 
     /// Applies a registration to the current account, and to each later one.
     ///
-    /// - Parameter replaces: the last of that name counts.
+    /// - Parameters:
+    ///   - name: tells it from others.
+    ///   - replaces: the last of that name counts.
+    ///   - apply: registers it with an account.
     /// - Throws: ``RepriseCore/RepriseError`` `.duplicateReader` for a name that is taken, unless
     ///   it `replaces`, and its own error: then it is forgotten.
     func add(

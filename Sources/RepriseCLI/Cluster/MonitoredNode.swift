@@ -124,9 +124,8 @@ import RepriseServer
             return name.limited(to: 64)
         }
 
-        /// What an operator should look at, each with what to do.
-        ///
-        /// - Parameter node: what was answered; nil: nothing.
+        /// What an operator should look at, each with what to do; of a node that is nil, nothing was
+        /// answered.
         func problems(of node: MonitoredNode?) -> [RepriseError] {
             guard let node else {
                 return [
