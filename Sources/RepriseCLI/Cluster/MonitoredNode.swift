@@ -124,7 +124,7 @@ import RepriseServer
             return name.limited(to: 64)
         }
 
-        /// What an operator should look at, each with what to do; of a node that is nil, nothing was
+        /// What an operator should look at, each with what to do; `node` is nil where nothing was
         /// answered.
         func problems(of node: MonitoredNode?) -> [RepriseError] {
             guard let node else {
