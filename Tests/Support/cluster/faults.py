@@ -53,6 +53,7 @@ class Faults:
     def __init__(self, cluster, pick, call):
         self.cluster, self.pick, self.call = cluster, pick, call
         self.played, self.left_out, self.faults, self.is_unready = [], collections.Counter(), [], False
+        self.damaged = None  # the node whose copy lacks entries
 
     def choose(self):
         """The same seed draws the same faults everywhere; those that cannot be played here are counted."""
@@ -83,6 +84,7 @@ class Faults:
         # A majority must be whole before the next disk is lost: that is what three copies promise.
         if what not in OVERLAPPING:
             self.finish()
+            self.heal()
         say(what, *self.names(what, node, gateway))
         began = time.monotonic()
         if what in PARTITIONS:
@@ -259,6 +261,17 @@ class Faults:
         self.cluster.remove_view(index)
         say(f"        {flipped} bits were flipped; {node.name} {'leads' if leads else 'does not lead'}")
         self.faults += damage_faults(what, flipped, leads)
+        self.damaged = node
+
+    def heal(self):
+        """A damaged copy is made anew. JetStream copies what a leader lacks to new disks: with two of these, no node would have it."""
+        node, self.damaged = self.damaged, None
+        if node:
+            node.kill()
+            shutil.rmtree(os.path.join(self.cluster.folder, node.name), ignore_errors=True)
+            node.start()
+            self.wait("a copy that is made anew")
+            self.wait_for_peers()
 
     def make_lead(self, node):
         """Whether it leads in the end."""
