@@ -367,7 +367,9 @@ struct ClusterOperationTests {
         defer { folder.remove() }
         var note = BinaryWriter()
         for number: Int64 in [1, 1, .max] { note.write(number) }
-        try Data(note.bytes).write(to: folder.url.appending(path: "view.applying"))
+        try FileManager.default.createDirectory(
+            atPath: folder.path, withIntermediateDirectories: true)
+        try Data(note.bytes).write(to: URL(filePath: folder.path + "/view.applying"))
         let view = try ClusterView.open(at: folder.path, epoch: Epoch("e"))
         let stamp = WallTime(milliseconds: 1_800_000_000_000)
         let entry = StoredEntry(sequence: 1, stamp: stamp, bytes: [1])
