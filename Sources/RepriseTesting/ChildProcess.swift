@@ -11,7 +11,8 @@ import Synchronization
 /// writer.kill()
 /// ```
 ///
-/// Its calls block: run it on a thread of its own.
+/// Its calls block: run it on a thread of its own. Starting one makes this process ignore SIGPIPE,
+/// so that a write to a child that has ended is an error.
 public final class ChildProcess: Sendable {
     /// Why it could not be started.
     public struct StartFailure: Error, CustomStringConvertible {

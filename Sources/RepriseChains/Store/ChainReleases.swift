@@ -13,9 +13,10 @@ package enum ChainReleases {
 
     /// Records a command for each task that meets a condition, of the first ``page``.
     ///
-    /// Where a task cannot be read, its chain is looked at, which quarantines it.
+    /// Where a task cannot be read, its chain is looked at, which quarantines it. Tasks that can be
+    /// read are released first.
     ///
-    /// - Returns: how many there were.
+    /// - Returns: how many could be read.
     package static func page(
         where condition: String, _ arguments: StatementArguments, _ journal: some ChainEntries,
         _ db: Database
@@ -33,7 +34,8 @@ package enum ChainReleases {
                 sql: "UPDATE chainTask SET hold = 'released' WHERE chain = ? AND place = ?"
             ).execute(arguments: [try row.integer(0), try row.integer(2)])
         }
-        // SQLite updates no row with a value of another type.
+        guard rows.count < page else { return rows.count }
+        // Only after the last page: the query reads each held task.
         let broken = try String.fetchAll(
             db.cachedStatement(
                 sql: """

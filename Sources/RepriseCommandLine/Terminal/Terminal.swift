@@ -59,11 +59,11 @@ package struct Terminal: Sendable {
         try? FileOutput.write(Array("\r\u{1b}[K\(shown)".utf8), to: descriptor)
     }
 
-    /// As many lines as have room above the cursor; the last one says how many are left out.
+    /// As many lines as fit above the cursor; the last one says how many are left out.
     package func rows(of lines: [String]) -> [String] {
-        let room = max(3, size.height - 1)
-        guard lines.count > room else { return lines }
-        return lines.prefix(room - 1) + ["… \((lines.count - room + 1).grouped) more lines"]
+        let fitting = max(3, size.height - 1)
+        guard lines.count > fitting else { return lines }
+        return lines.prefix(fitting - 1) + ["… \((lines.count - fitting + 1).grouped) more lines"]
     }
 }
 

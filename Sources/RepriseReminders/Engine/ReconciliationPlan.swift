@@ -22,7 +22,7 @@ struct ReconciliationPlan: Sendable {
     private(set) var entities: [String: RemindedEntity] = [:]
     /// By entity, then by `entity/reminder`.
     private var wrong: [String: [String: String]] = [:]
-    /// Entities for which, or for whose reminders, there was no room.
+    /// Entities for which, or for whose reminders, the limit left no place.
     private var crowded: Set<String> = []
     /// Those that are not over.
     var marks: [ReminderOverride] = []
@@ -59,7 +59,7 @@ struct ReconciliationPlan: Sendable {
         setCrowded()
     }
 
-    /// Others may have left room for them.
+    /// Others that ended may have left a place for them.
     private mutating func setCrowded() {
         for id in crowded.sorted() where planner.reminders < ReminderLimits.reminders {
             if let entity = entities[id] { set(entity) }
