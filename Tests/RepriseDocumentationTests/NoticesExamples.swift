@@ -30,11 +30,6 @@ extension ExamplesFixture {
         }
     }
 
-    func bodies(_ notices: inout Notices.Configuration) {
-        notices.setReply { Note(text: $0) }
-        notices.setMention(in: Note.self) { $0.text.contains("@ada") }  // beside `notice.mentions`
-    }
-
     func mentions(_ general: TypedChannel<Note>, ben: UserID) async throws {
         // {"text":"@ben look","notice":{"mentions":["ben"]}}
         try await general.publish(Note(text: "@ben look"), mentions: [ben])

@@ -18,13 +18,11 @@ extension ExamplesFixture {
     func months() -> [Schedule] {
         let rent = Schedule(.monthly(on: [.last]), at: [TimeOfDay(9, 0)])
         let payday = Schedule(.monthly(on: [.day(15), .nth(-1, .friday)]), at: [TimeOfDay(16, 0)])
-        let quarter = Schedule(
-            .yearly(months: [1, 4, 7, 10], on: [.day(1)]), at: [TimeOfDay(9, 0)])
         let birthday = Schedule(.yearly(months: [2], on: [.dayOrLast(29)]), at: [TimeOfDay(9, 0)])
         let course = Schedule(
             .monthly(on: [.nth(2, .tuesday)]), at: [TimeOfDay(18, 0)], start: LocalDate(2027, 1, 1),
             count: 10)
-        return [rent, payday, quarter, birthday, course]
+        return [rent, payday, birthday, course]
     }
 
     func verbs(_ reminders: Reminders, goal: String, reminder: Reminder) async throws {
@@ -34,18 +32,5 @@ extension ExamplesFixture {
         try await reminders.skipToday(goal)  // or one of its reminders
         // Rings and routes; nothing of it is stored.
         try await reminders.test(reminder, of: goal, after: .seconds(5))
-    }
-
-    func actions() async throws {
-        var settings = Reminders.Configuration()
-        settings.actions = [
-            ReminderActionRule(
-                "log", category: "goal", title: "Answer…", does: .log, asksForText: true),
-            ReminderActionRule(
-                "later", category: "goal", title: "In 10 minutes", does: .snooze(.seconds(600))),
-            ReminderActionRule("skip", category: "goal", title: "Not today", does: .skipToday),
-            ReminderActionRule("pause", category: "goal", title: "Pause", does: .pause),
-        ]
-        try await notifications.setCategories(settings.categories)
     }
 }
