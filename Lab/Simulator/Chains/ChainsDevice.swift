@@ -263,6 +263,19 @@ final class ChainsDevice {
         }
     }
 
+    /// The app leaves the processor to others, with this request for a slot.
+    func checkRequest(_ request: BackgroundRequest?) {
+        guard let journal = owner?.journal else {
+            return checker.checkRequest(request, delayed: [:])
+        }
+        do {
+            let delayed = try journal.read { try ChainsChecker.delayed(shipping($0).db) }
+            checker.checkRequest(request, delayed: delayed)
+        } catch {
+            checker.violated(.recorded, "the journal cannot be read: \(error)")
+        }
+    }
+
     // MARK: The user
 
     func arrives(_ message: ChainsMessage, tries: Int = 1) {
