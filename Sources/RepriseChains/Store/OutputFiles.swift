@@ -69,6 +69,14 @@ package struct OutputFiles: Sendable {
                 db, sql: "SELECT outputFile FROM chainTask WHERE outputFile IS NOT NULL"))
     }
 
+    /// Whether a row names this file.
+    static func isNamed(_ name: String, _ db: Database) throws -> Bool {
+        try Bool.fetchOne(
+            db.cachedStatement(
+                sql: "SELECT EXISTS (SELECT 1 FROM chainTask WHERE outputFile = ?)"),
+            arguments: [name]) ?? true
+    }
+
     /// Removes these files, but for those that rows name.
     package func sweep(_ names: [String], but known: Set<String>) {
         for name in names where !known.contains(name) {
