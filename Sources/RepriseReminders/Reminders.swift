@@ -227,7 +227,11 @@ extension Reminders {
     /// Removes all of this feature's requests from the system, for example at sign-out.
     ///
     /// Whatever fails now, the reconciliation of the next account removes.
-    package func leave() async { await driver.leave() }
+    ///
+    /// - Parameter centre: the notification centre, for when the feature does not run.
+    package func leave(_ centre: (any UserNotifications)? = nil) async {
+        await driver.leave(centre)
+    }
 }
 
 extension Reminders: AppLife {
