@@ -112,8 +112,8 @@ extension Reminders {
 
     /// Postpones one occurrence to `wait` from now; returns once it is durable.
     ///
-    /// Replaces any former override of that occurrence. It does not ring for a paused or deleted
-    /// entity.
+    /// It rings then instead of at its own time, also where that is still ahead. Replaces any
+    /// former override of that occurrence. It does not ring for a paused or deleted entity.
     ///
     /// - Parameters:
     ///   - entity: as in ``RemindedEntity/id``.
