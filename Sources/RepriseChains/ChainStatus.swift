@@ -42,7 +42,7 @@ public struct ChainTaskStatus: Hashable, Sendable, Codable {
     public var state: TaskState
     /// The state of its compensation.
     public var compensation: CompensationState
-    /// What it waits for: `paused`, `parked`, `conditions`, `readiness:NAME`, `entry:KIND`.
+    /// What it waits for: `paused`, `parked`, `conditions`, `disk`, `readiness:NAME`, `entry:KIND`.
     public var hold: String?
     /// Attempts that have ended.
     public var attempts: Int

@@ -1,3 +1,4 @@
+import Foundation
 package import GRDB
 public import RepriseCore
 import RepriseJournal
@@ -175,7 +176,7 @@ package struct SlotNeed: Sendable {
     /// - Returns: nil if no chain waits for time.
     package static func read(_ db: Database) throws -> SlotNeed? {
         // Ready or interrupted: it can use time at once. Held by conditions: when those hold.
-        // Delayed: then.
+        // Delayed, as a task that has failed: then.
         let isReady =
             try Bool.fetchOne(
                 db,
@@ -186,25 +187,38 @@ package struct SlotNeed: Sendable {
             db,
             sql: """
                 SELECT DISTINCT c.needs FROM chain AS c WHERE c.state IN (1, 4, 5) AND EXISTS
-                (SELECT 1 FROM chainTask AS t WHERE t.chain = c.seq
-                AND (t.state = 1 OR t.undo = 1 OR t.hold = 'conditions')) LIMIT 8
+                (SELECT 1 FROM chainTask AS t LEFT JOIN entry AS e ON e.id = t.entry
+                WHERE t.chain = c.seq AND (t.hold = 'conditions'
+                OR (t.state = 1 OR t.undo = 1) AND e.state IS NOT 2)) LIMIT 8
                 """)
         let first = try Row.fetchOne(
             db,
             sql: """
-                SELECT e.due, s.needs FROM entry AS e LEFT JOIN chainSchedule AS s ON s.entry = e.id
+                SELECT e.due, e.kind, e.payload, s.needs
+                FROM entry AS e LEFT JOIN chainSchedule AS s ON s.entry = e.id
                 WHERE e.state = 2 AND e.kind IN (?, ?) ORDER BY e.due LIMIT 1
                 """,
             arguments: [Chains.kind, Chains.commandKind])
         let due = first.flatMap { Int64.fromDatabaseValue($0[0]) }
         guard isReady || !needs.isEmpty || due != nil else { return nil }
-        // Request what all have in common: a chain that needs less must not wait for more. If
-        // nothing but a schedule waits, what its next run needs.
-        let scheduled = isReady ? nil : first.flatMap { Int.fromDatabaseValue($0[1]) }
-        let common = needs.isEmpty ? scheduled ?? 0 : needs.reduce(7, &)
+        // Request what all have in common: a chain that needs less must not wait for more. If all
+        // are delayed, what the next one needs.
+        let delayed = try isReady ? nil : first.flatMap { try Self.needs(of: $0, db) }
+        let common = needs.isEmpty ? delayed ?? 0 : needs.reduce(7, &)
         return SlotNeed(
             network: common & 3 != 0, power: common & 4 != 0,
             earliest: isReady || !needs.isEmpty ? nil : due.map { WallTime(milliseconds: $0) })
+    }
+
+    /// What a delayed entry needs: the next run of a schedule, or another attempt at a task.
+    private static func needs(of entry: Row, _ db: Database) throws -> Int? {
+        if let scheduled = Int.fromDatabaseValue(entry["needs"]) { return scheduled }
+        guard String.fromDatabaseValue(entry["kind"]) == Chains.kind,
+            let payload = Data.fromDatabaseValue(entry["payload"]),
+            let intent = try? ChainJSON.decode(IntentPayload.self, from: [UInt8](payload))
+        else { return nil }
+        return try Int.fetchOne(
+            db, sql: "SELECT needs FROM chain WHERE seq = ?", arguments: [intent.chain])
     }
 }
 

@@ -70,6 +70,10 @@ extension LimitTable {
                 """,
                 "again, until one succeeds or the chains end"),
             Limit(
+                "chains.reading", "the wait after outputs of earlier tasks could not be read",
+                "\(ChainsLimits.readRetry)",
+                "again, until they can be read, or the task or its chain is late"),
+            Limit(
                 "chains.concurrency", "concurrent tasks",
                 "`concurrency`, \(configuration.concurrency); at most \(ChainsLimits.concurrency)",
                 "the others wait"),

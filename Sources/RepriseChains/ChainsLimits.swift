@@ -39,6 +39,8 @@ public enum ChainsLimits {
     package static let longestInterval: Duration = .seconds(3_650 * 86_400)
     /// The waits after a correction of schedules that cannot be written.
     package static let reviewBackoff = Backoff(base: .milliseconds(250), longest: .seconds(30))
+    /// After outputs that the input of a task takes could not be read.
+    package static let readRetry: Duration = .seconds(5)
     /// The most bytes of outputs that are kept in memory for a chain that runs.
     public static let outputsInMemory = 262_144
     /// The chains with unread changes of a reader of all chains.

@@ -6,8 +6,8 @@ public enum ReminderEngineLimits {
     public static let marks = 1_000
     /// The longest snooze, in seconds: 30 days.
     public static let snoozeSeconds: Int64 = 2_592_000
-    /// How long a skip is kept after its day, in seconds: 7 days, by which the calendar may be set
-    /// back.
+    /// How long a skip is kept after its day, and a snooze after it has rung, in seconds: 7 days,
+    /// by which the calendar may be set back.
     public static let skipSeconds: Int64 = 604_800
     /// The most decisions that are kept.
     public static let decisions = 2_000

@@ -112,8 +112,8 @@ extension Reminders {
 
     /// Postpones one occurrence to `wait` from now; returns once it is durable.
     ///
-    /// Replaces any former override of that occurrence. It does not ring for a paused or deleted
-    /// entity.
+    /// It rings then instead of at its own time, also where that is still ahead. Replaces any
+    /// former override of that occurrence. It does not ring for a paused or deleted entity.
     ///
     /// - Parameters:
     ///   - entity: as in ``RemindedEntity/id``.
@@ -227,7 +227,11 @@ extension Reminders {
     /// Removes all of this feature's requests from the system, for example at sign-out.
     ///
     /// Whatever fails now, the reconciliation of the next account removes.
-    package func leave() async { await driver.leave() }
+    ///
+    /// - Parameter centre: the notification centre, for when the feature does not run.
+    package func leave(_ centre: (any UserNotifications)? = nil) async {
+        await driver.leave(centre)
+    }
 }
 
 extension Reminders: AppLife {

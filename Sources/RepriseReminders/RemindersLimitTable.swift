@@ -57,9 +57,10 @@ extension LimitTable {
                 "\(ReminderEngineLimits.system)", "so many fewer are planned"),
             Limit(
                 "reminders.marks", "stored snoozes, skips and tests",
-                "\(ReminderEngineLimits.marks)", "skips of past days are removed; then `.full`"),
+                "\(ReminderEngineLimits.marks)",
+                "past skips and snoozes are removed; then `.full`"),
             Limit(
-                "reminders.skip", "a skip, after its day",
+                "reminders.skip", "a skip, after its day; a snooze, after it has rung",
                 "\(seconds: ReminderEngineLimits.skipSeconds)",
                 "forgotten; a calendar set back farther rings it"),
             Limit(

@@ -184,6 +184,40 @@ struct AccountChainsTests {
         await home.close()
     }
 
+    private static let returning = Chain<String>("returning") { name in
+        Work("note", Noting.self) { _ in name }
+            .compensation(with: TransferWorker.self) { _ in
+                .init(.upload(SandboxPath("home", name)), url: "http://127.0.0.1/returned")
+            }
+        WaitFor(for: Readiness("never"))
+    }
+
+    @Test("a sign-out cancels the upload of a compensation, too")
+    func compensation() async throws {
+        let folder = try TemporaryFolder()
+        try Data("photo".utf8).write(to: folder.appending("photo"))
+        let system = try MemoryTransfers()
+        let standard = StandardWorkers(
+            sandbox: Sandbox(["home": folder.url]), guard: AddressGuard(allowed: ["127.0.0.1:80"]),
+            transfers: system)
+        var configuration = AccountClient.Configuration()
+        configuration.chains = Chains.Configuration(
+            workers: standard.all + [Noting(seen: Seen<String>())], chains: [Self.returning])
+        let home = try await Self.open(folder, configuration)
+        let chains = try #require(try await home.signIn(as: Self.ada).chains)
+        let id = try await chains.start(Self.returning, input: "photo")
+        let running = Task { try await chains.run() }
+        try await eventually("it waits") { try await chains.status(id)?.tasks[1].hold != nil }
+        try await chains.cancel(id)
+        try await eventually("the system has it") { system.requests.count == 1 }
+        running.cancel()
+        _ = await running.result
+        #expect(try await system.transfers().map(\.state) == [.running])
+        try await home.signOut()
+        #expect(try await system.transfers().isEmpty)
+        await home.close()
+    }
+
     @Test(
         "a worker that does not end cleaning up keeps a sign-out for 10 s", .limit("chains.leave"))
     func stuck() async throws {

@@ -5,24 +5,51 @@ import RepriseCore
 /// What holds where a system grants time, and outputs are in files.
 extension ChainsChecker {
     /// A chain that goes on, with a task that could begin or be taken back if there were time.
-    private static func couldUseTime(_ picture: Picture) -> Bool {
+    private static func couldUseTime(
+        _ picture: Picture, but delayed: [String: WallTime] = [:]
+    ) -> Bool {
         switch picture.state {
         case .running, .failing, .cancelling:
-            picture.tasks.contains { $0.state == .intended || $0.compensation == .intended }
+            picture.tasks.contains {
+                ($0.state == .intended || $0.compensation == .intended)
+                    && delayed["\(picture.id)/\($0.name)"] == nil
+            }
         case .queued, .paused, .suspended, .succeeded, .failed, .cancelled, .quarantined: false
         }
     }
 
-    /// The app leaves the processor to others: who could use time has asked for it.
-    func checkRequest(_ request: BackgroundRequest?) {
-        let waiting = pictures.values.filter(Self.couldUseTime).map(\.id).min()
+    /// The app leaves the processor to others: who could use time has asked for it; `delayed`: when
+    /// tasks are tried again.
+    func checkRequest(_ request: BackgroundRequest?, delayed: [String: WallTime]) {
+        let waiting = pictures.values.filter { Self.couldUseTime($0) }.map(\.id).min()
         guard let waiting else { return }
         guard let request else {
             return violated(.alive, "\(waiting) could use time, and no slot is requested")
         }
-        if let earliest = request.earliest {
-            violated(.alive, "\(waiting) could use time, and asks for it at \(earliest)")
+        guard let earliest = request.earliest else { return }
+        let ready = pictures.values.filter { Self.couldUseTime($0, but: delayed) }.map(\.id).min()
+        if let ready {
+            violated(.alive, "\(ready) could use time, and asks for it at \(earliest)")
+        } else if let first = delayed.values.min(), earliest > first {
+            violated(.alive, "\(waiting) could use time at \(first), and not at \(earliest)")
         }
+    }
+
+    /// Tasks that are tried again later, by the chain's id and their name.
+    static func delayed(_ db: Database) throws -> [String: WallTime] {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT c.id || '/' || t.name, e.due FROM entry AS e
+                JOIN chainTask AS t ON t.entry = e.id JOIN chain AS c ON c.seq = t.chain
+                WHERE e.state = 2 AND (t.state = 1 OR t.undo = 1)
+                """)
+        var delayed: [String: WallTime] = [:]
+        for row in rows {
+            let (task, due): (String, Int64) = (row[0], row[1])
+            delayed[task] = WallTime(milliseconds: due)
+        }
+        return delayed
     }
 
     /// Slots were granted for a long while, and the app was not opened.

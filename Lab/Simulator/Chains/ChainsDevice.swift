@@ -263,6 +263,13 @@ final class ChainsDevice {
         }
     }
 
+    /// The app leaves the processor to others, with this request for a slot.
+    func checkRequest(_ request: BackgroundRequest?) {
+        let delayed = try? owner?.journal?.read { try ChainsChecker.delayed(shipping($0).db) }
+        // Else the next process requests one.
+        if let delayed { checker.checkRequest(request, delayed: delayed) }
+    }
+
     // MARK: The user
 
     func arrives(_ message: ChainsMessage, tries: Int = 1) {

@@ -112,7 +112,7 @@ final class ChainsSystem {
     private func isDone(_ number: Int) {
         guard self.number == number else { return }
         end = min(end ?? simulation.now, simulation.now)
-        device.checker.checkRequest(request)
+        device.checkRequest(request)
         // Not in the middle of what the process does at this moment.
         after(.zero) { [self] in freeze() }
     }

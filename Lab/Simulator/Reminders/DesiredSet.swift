@@ -28,6 +28,9 @@ struct DesiredSet {
         var reminder: String
     }
 
+    /// How long marks are kept after their time.
+    private static let kept: Duration = .seconds(7 * 86_400)
+
     let now: WallTime
     /// The device's.
     let place: SimulatedPlace
@@ -201,7 +204,10 @@ struct DesiredSet {
 
     private func isHidden(_ ring: Ring) -> Bool {
         marks.contains { mark in
-            guard mark.entity == ring.entity, end(mark) > now else { return false }
+            // A snooze that has rung hides its own time for as long as it is kept.
+            guard mark.entity == ring.entity, end(mark).advanced(by: Self.kept) > now else {
+                return false
+            }
             guard mark.isOfDay else {
                 return mark.reminder == ring.reminder && mark.occurrence == ring.local
             }

@@ -22,7 +22,7 @@ package struct RemindersModel {
 
     mutating func mark(_ mark: ReminderOverride, at now: WallTime) throws {
         if kept.count >= ReminderEngineLimits.marks {
-            kept = kept.filter { $0.value.what != .skip || $0.value.until > now }
+            kept = kept.filter { $0.value.what.isTest || $0.value.until > now }
         }
         guard kept.count < ReminderEngineLimits.marks else {
             throw RepriseError(.full, "So many marks are kept already.")
@@ -31,6 +31,10 @@ package struct RemindersModel {
             $0.ends(mark) || ($0.key == mark.key && mark.isSaid(before: $0))
         }
         guard !isContradicted else { return }
+        guard mark.what != .snooze || mark.rings > now else {
+            kept[mark.key] = nil
+            return
+        }
         kept = kept.filter {
             !mark.isOfDay || mark.isSaid(before: $0.value) || !isDue($0.value, on: mark)
         }
@@ -71,8 +75,8 @@ package struct RemindersModel {
 
     mutating func prune(at now: WallTime, isKept: (EntryID) -> Bool) {
         let since = now.advanced(by: .seconds(-86_400))
-        let skips = now.advanced(by: .seconds(-ReminderEngineLimits.skipSeconds))
-        kept = kept.filter { $0.value.until > ($0.value.what == .skip ? skips : since) }
+        let week = now.advanced(by: .seconds(-ReminderEngineLimits.skipSeconds))
+        kept = kept.filter { $0.value.until > ($0.value.what.isTest ? since : week) }
         routes = routes.filter { isKept($0.key) }
     }
 
@@ -95,6 +99,15 @@ package struct RemindersModel {
         _ entry: String, _ resolution: String?, _ dispatched: Int, _ isPresented: Bool
     ) -> String {
         "route|\(entry)|\(resolution ?? "-")|\(dispatched)|\(isPresented)"
+    }
+}
+
+extension ReminderOverride.What {
+    fileprivate var isTest: Bool {
+        switch self {
+        case .test: true
+        case .snooze, .skip: false
+        }
     }
 }
 

@@ -243,7 +243,7 @@ package actor DeviceAccounts {
         try? folders.point(to: nil)
         // A former user's reminders would ring for the next user. After a kill here, the next
         // account's reconciliation removes them.
-        await client?.reminders?.leave()
+        await client?.reminders?.leave(configuration.notifications)
         await client?.notices?.leave(configuration.notifications)
         await stop()
         do {

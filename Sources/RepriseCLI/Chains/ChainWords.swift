@@ -41,6 +41,7 @@ extension ChainRecord {
     /// What a task waits for.
     static func words(_ hold: String) -> String {
         if hold == "conditions" { return "what it needs of the device" }
+        if hold == "disk" { return "the disk, to read what earlier tasks have given" }
         if hold.hasPrefix("readiness:") { return "the readiness " + hold.dropFirst(10) }
         if hold.hasPrefix("entry:") { return "an entry of kind " + hold.dropFirst(6) }
         if hold == "paused" { return "somebody to resume it" }

@@ -54,6 +54,8 @@ package struct ChainDecision {
 
     /// The row's mark of a released wait.
     private static let released = "released"
+    /// It waits until the outputs that its input takes can be read.
+    private static let disk = "disk"
 
     // MARK: Carrying out
 
@@ -80,9 +82,12 @@ package struct ChainDecision {
         guard let input = making else { return }
         do {
             try making?.supply(outputs, in: chain)
-        } catch {
+        } catch let error as ChainRow.Broken {
             trouble = error
             cannotMake(input.place, isCompensation: input.isCompensation, error)
+        } catch {
+            trouble = error
+            makeLater(input)
         }
     }
 
@@ -221,6 +226,28 @@ package struct ChainDecision {
             writes.changes.append((task.place, .failure(count: 0, error: "", isCompensation: true)))
         }
         keepIntent(task.place, input, isCompensation: task.isCompensation, isFirst: task.isFirst)
+    }
+
+    /// The disk does not give the outputs now: the task waits, and a command releases it.
+    private mutating func makeLater(_ task: TaskInput) {
+        making = nil
+        let (place, isCompensation) = (task.place, task.isCompensation)
+        let attempts = chain.attempts(of: place, isCompensation: isCompensation)
+        let deadline =
+            task.isFirst && !isCompensation ? chain.plan?.tasks[place].deadline : nil
+        chain.tasks[place].hold = Self.disk
+        writes.changes.append(
+            (
+                place,
+                .held(
+                    Self.disk, isCompensation: isCompensation, attempts: attempts,
+                    deadline: deadline)
+            ))
+        if let deadline { remind(place, after: deadline) }
+        let release = ChainCommand(
+            .release, chain: chain.row.id, task: chain.tasks[place].name)
+        writes.commands.append((release, id: nil, delay: ChainsLimits.readRetry))
+        add(chain.machine.held(place, isCompensation: isCompensation))
     }
 
     private mutating func cannotMake(_ place: Int, isCompensation: Bool, _ error: any Error) {

@@ -443,7 +443,7 @@ actor ChainsEngine {
             if let recent = need.recent {
                 return .success([need.place: try files.read(recent)])
             }
-            // Not cancelled with the run: the task whose input this is would fail for good.
+            // Not cancelled with the run, which would put the task off whose input this is.
             let found = try await Task { [journal] in
                 try await journal.read { try ChainReading.outputs(need.chain, need.places, $0) }
             }.value

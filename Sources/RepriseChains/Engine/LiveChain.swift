@@ -77,9 +77,12 @@ package final class LiveChain {
     ///
     /// A task repeated after its compensation has a new key.
     package func key(of place: Int, isCompensation: Bool) -> String {
-        let task = Self.key(
-            of: tasks[place].name, in: row.id, takenBack: tasks[place].takenBack)
-        return isCompensation ? "\(task)/undo" : task
+        Self.key(of: tasks[place], in: row.id, isCompensation: isCompensation)
+    }
+
+    static func key(of task: TaskRow, in chain: String, isCompensation: Bool) -> String {
+        let own = Self.key(of: task.name, in: chain, takenBack: task.takenBack)
+        return isCompensation ? "\(own)/undo" : own
     }
 
     static func key(of task: String, in chain: String, takenBack: Int) -> String {

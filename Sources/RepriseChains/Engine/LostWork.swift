@@ -47,12 +47,56 @@ struct LostWork: Sendable {
 }
 
 extension LostWork {
-    /// Tasks that have not ended, by their workers, and the chain of each: those begun come first.
-    ///
-    /// Without compensations, whose workers only the definitions name.
+    /// By workers, each with its chain.
+    fileprivate typealias ByWorker = [String: [(chain: Int64, work: LostWork)]]
+
+    /// Compensations and tasks that have not ended; of the tasks, those begun come first.
     fileprivate static func unended(
-        _ registry: WorkerRegistry, _ db: Database
-    ) throws -> [String: [(chain: Int64, work: LostWork)]] {
+        _ definitions: [String: any ChainDefinition], _ registry: WorkerRegistry, _ db: Database
+    ) throws -> ByWorker {
+        let compensations = try Self.compensations(definitions, registry, db)
+        let count = compensations.values.reduce(0) { $0 + $1.count }
+        let tasks = try Self.tasks(registry, most: ChainsLimits.leftTasks - count, db)
+        return compensations.merging(tasks) { $0 + $1 }
+    }
+
+    /// Only its definition names the worker of a compensation: where it is gone, nothing is cleaned
+    /// up.
+    private static func compensations(
+        _ definitions: [String: any ChainDefinition], _ registry: WorkerRegistry, _ db: Database
+    ) throws -> ByWorker {
+        // A chain has one at a time.
+        let chains = try Int64.fetchAll(
+            db,
+            sql: """
+                SELECT DISTINCT chain FROM chainTask
+                WHERE undo IN (1, 2) AND undoInput IS NOT NULL LIMIT ?
+                """, arguments: [ChainsLimits.leftTasks])
+        var found: ByWorker = [:]
+        for seq in chains {
+            guard let (row, tasks) = try? ChainReading.load(seq, db),
+                let plan = try? ChainPlan.of(
+                    row, tasks, definitions[row.definition], { _ in true })
+            else { continue }
+            for (place, task) in tasks.enumerated()
+            where [.intended, .held].contains(task.slot.compensation) {
+                let planned = plan.tasks.first { $0.name == task.name }
+                guard let worker = planned?.compensation?.worker,
+                    let onAbandon = registry.onAbandon(worker)
+                else { continue }
+                let work = LostWork(
+                    place: place, isCompensation: true,
+                    key: LiveChain.key(of: task, in: row.id, isCompensation: true),
+                    onAbandon: onAbandon)
+                found[worker, default: []].append((chain: seq, work: work))
+            }
+        }
+        return found
+    }
+
+    private static func tasks(
+        _ registry: WorkerRegistry, most: Int, _ db: Database
+    ) throws -> ByWorker {
         let rows = try Row.fetchAll(
             db,
             sql: """
@@ -60,8 +104,8 @@ extension LostWork {
                 JOIN chain AS c ON c.seq = t.chain LEFT JOIN entry AS e ON e.id = t.entry
                 WHERE t.state < 10 AND t.worker IS NOT NULL AND t.input IS NOT NULL
                 ORDER BY t.attempts + COALESCE(e.attempt, 0) > 0 DESC LIMIT ?
-                """, arguments: [ChainsLimits.leftTasks])
-        var found: [String: [(chain: Int64, work: LostWork)]] = [:]
+                """, arguments: [max(most, 0)])
+        var found: ByWorker = [:]
         for row in rows {
             // One that cannot be read is left out: its account is removed in any case.
             guard let worker = try? row.text(4), let onAbandon = registry.onAbandon(worker),
@@ -79,15 +123,19 @@ extension LostWork {
 }
 
 extension Chains {
-    /// Has the workers clean up after all tasks that have not ended, as a transfer that the system
-    /// runs: their account is left.
+    /// Has the workers clean up after all tasks and compensations that have not ended, as a
+    /// transfer that the system runs: their account is left.
     ///
     /// It returns after ``ChainsLimits/leaving`` at the latest, and may be repeated.
     ///
     /// - Throws: the journal's errors; `CancellationError`.
     package static func leave(_ journal: Journal, _ configuration: Configuration) async throws {
         let registry = try WorkerRegistry(configuration.workers)
-        let left = try await journal.read { db in try LostWork.unended(registry, db) }
+        let definitions = Dictionary(
+            configuration.chains.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        let left = try await journal.read { db in
+            try LostWork.unended(definitions, registry, db)
+        }
         guard !left.isEmpty else { return }
         let timeout = CallTimeout(clock: configuration.timekeeper, most: 1)
         do {

@@ -55,8 +55,8 @@ package struct ChainWrites: Sendable {
     package var intents: [Intent] = []
     /// Entries that are of no use any more.
     package var withdrawn: [String] = []
-    /// Commands to ourselves, with the time from now on.
-    package var commands: [(ChainCommand, id: String, delay: Duration?)] = []
+    /// Commands to ourselves, with the time from now on; those without an id are never withdrawn.
+    package var commands: [(ChainCommand, id: String?, delay: Duration?)] = []
     package var log: [(place: Int?, line: String)] = []
     /// The rows of another version's definition, made anew.
     package var rebuilt: Rebuilt?
@@ -97,7 +97,7 @@ package struct ChainWrites: Sendable {
         for intent in intents { try write(intent, now, db, journal) }
         if let state { try write(state, now, retention, db, journal) }
         for (command, id, delay) in commands {
-            guard let id = try? EntryID(id) else { continue }
+            guard let id = try? id.map({ try EntryID($0) }) ?? EntryID.random() else { continue }
             try journal.record(
                 owed: NewEntry(
                     id: id, kind: Chains.commandKind, source: "chains", payload: command.bytes,

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import RepriseCore
 public import RepriseJournal
@@ -257,9 +258,22 @@ enum ChainTables {
                     LIMIT \(ChainRemoval.page)
                     """),
             arguments: [now.milliseconds])
-        // The files of their outputs leave with the next start.
-        _ = try ChainRemoval.remove(rows, db)
+        try removeFiles(try ChainRemoval.remove(rows, db), db)
         return rows.count == ChainRemoval.page
+    }
+
+    /// Removes the files of outputs once their rows have durably left; after a kill before that the
+    /// next start does.
+    private static func removeFiles(_ names: [String], _ db: Database) throws {
+        guard !names.isEmpty,
+            let path = try String.fetchOne(
+                db, sql: "SELECT file FROM pragma_database_list WHERE name = 'main'")
+        else { return }
+        let files = OutputFiles(URL(fileURLWithPath: path).deletingLastPathComponent())
+        db.afterNextTransaction { db in
+            // The removal may have been rolled back alone, in its savepoint.
+            files.remove(names.filter { (try? OutputFiles.isNamed($0, db)) == false })
+        }
     }
 
     /// Waits keep their length when the calendar is set.

@@ -32,14 +32,23 @@ package struct OutputFiles: Sendable {
         guard let name = output.file, !name.contains("/"), !name.hasPrefix(".") else {
             throw ChainRow.Broken(description: "an output is nowhere")
         }
-        let path = folder.appendingPathComponent(name).path
-        guard let bytes = try DurableFile.read(path, limit: ChainsLimits.outputBytes) else {
+        guard let bytes = try find(name) else {
             throw ChainRow.Broken(description: "the file of an output is missing")
         }
         guard bytes.count == output.count, Data(SHA256.hash(data: bytes)) == output.hash else {
             throw ChainRow.Broken(description: "the file of an output has another checksum")
         }
         return bytes
+    }
+
+    private func find(_ name: String) throws -> [UInt8]? {
+        let path = folder.appendingPathComponent(name).path
+        do {
+            return try DurableFile.read(path, limit: ChainsLimits.outputBytes)
+        } catch let error as RepriseError where [.malformed, .tooLarge].contains(error.code) {
+            // No fault of the disk, which may pass.
+            throw ChainRow.Broken(description: "the file of an output is none of ours: \(error)")
+        }
     }
 
     /// Removes the files of chains that have left.
@@ -67,6 +76,14 @@ package struct OutputFiles: Sendable {
         Set(
             try String.fetchAll(
                 db, sql: "SELECT outputFile FROM chainTask WHERE outputFile IS NOT NULL"))
+    }
+
+    /// Whether a row names this file.
+    static func isNamed(_ name: String, _ db: Database) throws -> Bool {
+        try Bool.fetchOne(
+            db.cachedStatement(
+                sql: "SELECT EXISTS (SELECT 1 FROM chainTask WHERE outputFile = ?)"),
+            arguments: [name]) ?? true
     }
 
     /// Removes these files, but for those that rows name.

@@ -417,9 +417,12 @@ extension ReminderOverride {
 
 extension RemindersDriver {
     /// Removes all of our requests; best effort, as the next reconciliation does the same.
-    func leave() async {
-        guard let system = dependencies?.notifications else { return }
+    func leave(_ centre: (any UserNotifications)?) async {
+        let system = dependencies?.notifications ?? centre
         await loop.stop()
+        // Without a run nothing else would give them back.
+        for id in slots.keys.sorted() { await end(id, isSuccess: false) }
+        guard let system else { return }
         do {
             let pending = try await asking { try await system.pending() }.filter(\.isOurs).map(\.id)
             if !pending.isEmpty { try await asking { try await system.removePending(pending) } }

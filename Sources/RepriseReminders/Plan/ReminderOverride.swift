@@ -4,7 +4,8 @@ package import RepriseCore
 package struct ReminderOverride: Hashable, Sendable, Codable {
     /// The kind of override.
     package enum What: Hashable, Sendable, Codable {
-        /// It rings at ``ReminderOverride/until``, whether it has rung before or not.
+        /// It rings at ``ReminderOverride/until``, whether it has rung before or not, and not at
+        /// its own time after that.
         case snooze
         /// It does not ring; with a day alone as ``ReminderOverride/occurrence``: none does on that
         /// day.

@@ -136,7 +136,7 @@ package struct ReminderPlanner: Sendable {
         unheard.insert(mark.entity)
     }
 
-    /// Overrides without any further effect, soonest first.
+    /// Overrides whose time is over, soonest first.
     package func pastMarks(at now: WallTime) -> [ReminderOverride.Key] {
         marks.values.filter { $0.rings <= now }.sorted { $0.rings < $1.rings }.map(\.key)
     }

@@ -2,7 +2,7 @@ package import Foundation
 package import RepriseCore
 
 extension ReminderOverride {
-    /// One occurrence rings again later.
+    /// One occurrence rings then, and not at its own time, if that is still ahead.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
     package static func snooze(
@@ -83,13 +83,14 @@ extension ReminderOverride {
 
     /// Whether it can no longer have an effect.
     ///
-    /// A skip is kept for a week after its day: if the calendar is set back, the day is still
-    /// skipped.
+    /// A skip is kept for a week after its day, also if the calendar is set back meanwhile, and a
+    /// snooze for a week after it has rung: its occurrence may be still ahead.
     func isOver(at now: WallTime) -> Bool {
-        switch what {
-        case .skip: until.advanced(by: .seconds(ReminderEngineLimits.skipSeconds)) <= now
         // Removed between that moment and the second in which it rings, it would never ring.
-        case .snooze, .test: rings <= now
+        switch what {
+        case .skip, .snooze:
+            rings.advanced(by: .seconds(ReminderEngineLimits.skipSeconds)) <= now
+        case .test: rings <= now
         }
     }
 }

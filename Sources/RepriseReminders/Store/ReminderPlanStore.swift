@@ -54,7 +54,8 @@ package struct ReminderPlanStore: Sendable {
     ///
     /// The last override wins, by the time it was made: a skipped day ends earlier snoozes that
     /// would ring on it, and a snooze written after a later such skip has already ended. When full,
-    /// skips of past days are removed.
+    /// skips of past days and snoozes that have rung are removed. A snooze that is written after
+    /// its time leaves the occurrence its own.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.full`; a `DatabaseError`, which the caller must
     ///   rethrow.
@@ -65,6 +66,7 @@ package struct ReminderPlanStore: Sendable {
                 remedy: "Wait until some of them are over.")
         }
         guard try isLastWord(mark, in: db) else { return }
+        guard mark.what != .snooze || mark.rings > now else { return try remove(mark.key, in: db) }
         if mark.isOfDay { try endSnoozes(on: mark, in: db) }
         var json: String?
         let what: String
@@ -101,6 +103,13 @@ package struct ReminderPlanStore: Sendable {
             ]) == nil
     }
 
+    private static func remove(_ key: ReminderOverride.Key, in db: Database) throws {
+        try db.execute(
+            sql: """
+                DELETE FROM reminderMark WHERE entity = ? AND reminder = ? AND occurrence = ?
+                """, arguments: [key.entity, key.reminder, key.occurrence])
+    }
+
     private static func endSnoozes(on day: ReminderOverride, in db: Database) throws {
         try db.execute(
             sql: """
@@ -120,7 +129,7 @@ package struct ReminderPlanStore: Sendable {
 
     private static func makesRoom(in db: Database, at now: WallTime) throws -> Bool {
         try db.execute(
-            sql: "DELETE FROM reminderMark WHERE what = 'skip' AND until <= ?",
+            sql: "DELETE FROM reminderMark WHERE what <> 'test' AND until <= ?",
             arguments: [now.milliseconds])
         return try isRoom(in: db)
     }

@@ -86,7 +86,7 @@ enum ReminderTables {
         try db.execute(
             sql: """
                 DELETE FROM reminderMark
-                WHERE until <= ?1 OR (what <> 'skip' AND until <= ?2)
+                WHERE until <= ?1 OR (what = 'test' AND until <= ?2)
                 """,
             arguments: [
                 now.advanced(by: .seconds(-ReminderEngineLimits.skipSeconds)).milliseconds,

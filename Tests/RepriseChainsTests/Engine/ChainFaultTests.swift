@@ -233,9 +233,9 @@ struct ChainFaultTests {
     }
 
     @Test(
-        "A missing or changed output file quarantines the chain that needs it",
-        arguments: [true, false])
-    func brokenFile(isMissing: Bool) async throws {
+        "A missing or changed output file, or a folder for it, quarantines the chain that needs it",
+        arguments: ["missing", "changed", "folder"])
+    func brokenFile(damage: String) async throws {
         let fixture = try EngineFixture()
         let chain = Chain<Int>("file") { _ in
             let big = Work("big", Say.self) { _ in .init(line: "big", bytes: 20_000) }
@@ -251,10 +251,12 @@ struct ChainFaultTests {
         let name = try #require(
             try FileManager.default.contentsOfDirectory(atPath: folder.path).first)
         let file = folder.appendingPathComponent(name)
-        if isMissing {
-            try FileManager.default.removeItem(at: file)
-        } else {
-            try Data(repeating: 0x22, count: 20_005).write(to: file)
+        try FileManager.default.removeItem(at: file)
+        switch damage {
+        case "changed": try Data(repeating: 0x22, count: 20_005).write(to: file)
+        case "folder":
+            try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
+        default: break
         }
         chains = try await fixture.open([chain])
         await fixture.journal?.setReady(.session)

@@ -51,6 +51,23 @@ struct ChainRemovalTests {
         await fixture.close()
     }
 
+    @Test("The files of a chain's outputs leave with it after its retention, without a restart")
+    func retention() async throws {
+        let fixture = try EngineFixture(manualTime: true)
+        let chain = EngineTests.script()
+        let chains = try await fixture.open([chain]) { $0.retention = .seconds(86_400) }
+        let large = Script(steps: [[.init(line: "a", bytes: 100_000)]])
+        let id = try await chains.start(chain, input: large)
+        try await chains.wait(id, for: .succeeded)
+        #expect(files(fixture).count == 1)
+        try await eventually("it has left") {
+            fixture.time?.advance(by: .seconds(3_600))
+            return try await chains.status(id) == nil
+        }
+        try await eventually("its file, too") { files(fixture).isEmpty }
+        await fixture.close()
+    }
+
     @Test("A chain that has not ended is not deleted, and goes on")
     func open() async throws {
         let fixture = try EngineFixture()

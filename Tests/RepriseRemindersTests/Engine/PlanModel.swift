@@ -49,6 +49,9 @@ struct PlanModel {
         }
     }
 
+    /// How long a skip is kept after its day, and a snooze after it has rung.
+    static let week = 7 * 86_400
+
     var things: [String: Thing] = [:]
     var snoozes: [Mark] = []
     var tests: [(mark: Mark, title: String)] = []
@@ -128,7 +131,8 @@ struct PlanModel {
                 && at < $0.until && at >= $0.until - 86_400
         }
             || snoozes.contains {
-                $0.until > now && $0.entity == entity && $0.rule == rule && $0.occurrence == local
+                $0.until + Self.week > now && $0.entity == entity && $0.rule == rule
+                    && $0.occurrence == local
             }
     }
 

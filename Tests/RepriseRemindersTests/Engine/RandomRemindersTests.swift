@@ -354,9 +354,9 @@ final class RandomReminders {
     /// What is over by now stays over, whatever the calendar does then.
     private func forget() {
         let now = model.now
-        model.snoozes.removeAll { $0.until <= now }
+        let week = PlanModel.week
+        model.snoozes.removeAll { $0.until + week <= now }
         model.tests.removeAll { $0.mark.until <= now }
-        let week = 7 * 86_400
         model.mayBeForgotten = max(
             model.mayBeForgotten,
             model.skips.filter { $0.until + week <= now }.map(\.until).max() ?? .min)

@@ -118,6 +118,27 @@ struct RemindersDeathTests {
         #expect(stage.system.pending.isEmpty)
         await feature.journal.close()
     }
+
+    @Test("A feature that is left while it does not run takes back all the same, also its slots")
+    func leavingWithoutRun() async throws {
+        let stage = try RemindersFixture()
+        stage.store.put("a", [.daily("x", 9, 0)])
+        let feature = try await stage.open()
+        try await feature.quiet()
+        stage.time.advance(by: .seconds(3_601))
+        feature.running.cancel()
+        try await feature.running.value
+        #expect(!stage.system.pending.isEmpty && stage.system.delivered.count == 1)
+        let slot = MemorySlot("refresh")
+        let given = Task { await feature.reminders.slot(slot) }
+        try await eventually("it has the slot, and gives it back") {
+            await feature.reminders.leave(feature.connection)
+            return slot.completed == [false]
+        }
+        await given.value
+        #expect(stage.system.pending.isEmpty && stage.system.delivered.isEmpty)
+        await feature.journal.close()
+    }
 }
 
 @Suite("The reminders feature, in the background")

@@ -59,6 +59,35 @@ struct RemindersFacadeTests {
         #expect(stage.system.pending.count == 60)
     }
 
+    @Test("A sign-out while nothing runs removes the user's reminders, too")
+    func signOutWithoutRun() async throws {
+        let stage = try RemindersFixture()
+        var configuration = AccountClient.Configuration()
+        var reminders = Reminders.Configuration()
+        reminders.timekeeper = stage.time
+        reminders.zone = { .gmt }
+        configuration.reminders = reminders
+        let connection = stage.system.connect()
+        configuration.notifications = connection
+        let home = try await DeviceAccounts.open(
+            at: stage.folder.appending("home"), server: "http://127.0.0.1:1", dialer: NoDialer(),
+            configuration: configuration,
+            tokens: { _ in throw RepriseError(.unauthorized, "None.") })
+        stage.store.put("a", [.daily("x", 9, 0)], owner: "ada")
+        let ada = try await home.signIn(as: UserID("ada"))
+        let feature = try #require(ada.reminders)
+        let running = Task {
+            try await feature.run(store: stage.store, notifications: connection)
+        }
+        while feature.state != .ready { await Task.yield() }
+        #expect(stage.system.pending.count == 60)
+        running.cancel()
+        try await running.value
+        try await home.signOut()
+        #expect(stage.system.pending.isEmpty)
+        await home.close()
+    }
+
     @Test("Reminders that have ended are released, with their journal")
     func released() async throws {
         let fixture = try RemindersFixture()

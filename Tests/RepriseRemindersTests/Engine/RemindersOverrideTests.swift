@@ -51,11 +51,30 @@ struct RemindersOverrideTests {
         #expect(stage.system.rung.count == 4)
         feature.reminders.reconciliation()
         try await feature.quiet()
-        #expect(try await feature.rows("SELECT what FROM reminderMark") == ["skip"])
+        #expect(
+            try await feature.rows("SELECT what FROM reminderMark ORDER BY 1")
+                == ["skip", "snooze"])
         stage.time.advance(by: .seconds(7 * 86_400))
         feature.reminders.reconciliation()
         try await feature.quiet()
         #expect(try await feature.rows("SELECT COUNT(*) FROM reminderMark") == [0])
+        await feature.close()
+    }
+
+    @Test("A snooze of an occurrence that is still ahead moves it: it rings then, and not again")
+    func snoozeAhead() async throws {
+        stage.store.put("a", [.once("x", LocalDate(2027, 1, 15), 9, 0)])
+        let feature = try await stage.open()
+        try await feature.reminders.snooze(
+            "a", reminder: "x", occurrence: "2027-01-15T09:00", for: .seconds(600))
+        try await feature.quiet()
+        stage.time.advance(by: .seconds(601))
+        #expect(stage.system.rung.count == 1)
+        feature.reminders.reconciliation()
+        try await feature.quiet()
+        #expect(stage.system.pending.isEmpty)
+        stage.time.advance(by: .seconds(3_600))
+        #expect(stage.system.rung.count == 1)
         await feature.close()
     }
 

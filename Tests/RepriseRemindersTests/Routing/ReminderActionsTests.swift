@@ -117,6 +117,24 @@ struct ReminderActionsTests {
         await feature.journal.close()
     }
 
+    @Test("A snooze that is done only after its time leaves the occurrence its own")
+    func lateSnooze() async throws {
+        let time = ManualClock(milliseconds: 1_800_000_000_000)
+        let feature = try await RoutingFixture(in: folder, nil, timekeeper: time) { configuration in
+            configuration.actions = [
+                ReminderActionRule(
+                    "later", category: "goal", title: "Later", does: .snooze(.seconds(600)))
+            ]
+        }
+        let action = try await feature.reminders.received(act(.button("later")))
+        time.advance(by: .seconds(601))
+        await feature.reminders.routingStarted(ScriptedStore(Self.goal))
+        await feature.journal.setReady(.store)
+        try await feature.ended(action, .applied, "snoozed")
+        #expect(try await feature.marks().isEmpty)
+        await feature.journal.close()
+    }
+
     @Test("A calendar that is set while the app's store is asked makes no snooze last for years")
     func calendarBeforeCommit() async throws {
         let time = ManualClock(milliseconds: 1_800_000_000_000)
