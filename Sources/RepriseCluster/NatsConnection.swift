@@ -332,7 +332,7 @@ private final class Watch: Sendable {
         let isNew = state.withLock { $0.missing.insert(reason).inserted && $0.missing.count < 32 }
         guard isNew else { return }
         logger.error(
-            "NATS does not permit what a gateway needs: docs/cluster.md has the list",
+            "NATS does not permit what a gateway needs: Examples/cluster/nats.conf has the list",
             metadata: ["error": "\(reason)"])
     }
 

@@ -19,7 +19,7 @@ enum NatsFailure {
         RepriseError(
             .unavailable, "Nobody in NATS answers \(subject).",
             remedy: "A majority of its servers must be there, with JetStream, and this user must "
-                + "have the right to ask: docs/cluster.md lists the subjects.")
+                + "have the right to ask: Examples/cluster/nats.conf lists the subjects.")
     }
 
     /// Those that are there cannot agree.
