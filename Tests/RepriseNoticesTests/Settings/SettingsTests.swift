@@ -135,6 +135,23 @@ struct SettingsTests {
         }
     }
 
+    @Test("the words of a server that refuses are one line, whatever is in them")
+    func foreignWords() async throws {
+        let server = ScriptedSettingsServer()
+        server.answers { call in
+            call.method == "PUT"
+                ? (400, [:], #"{"error":{"code":"full","message":"Too\nmany.\u001b[2J"}}"#) : nil
+        }
+        try await SettingsFixture.play(server) { stage in
+            try await stage.notices.mute(person: ada)
+            try await eventually("it is dead") {
+                try await stage.reprise.journal.deadLetters().count == 1
+            }
+            let reason = try await stage.reprise.journal.deadLetters().first?.reason
+            #expect(reason?.contains(#"(400): Too\nmany.\u{1b}[2J It"#) == true, "\(reason ?? "")")
+        }
+    }
+
     @Test(
         "an outage is one wait and no dead letter: 503, a redirect, a hotel's page, a body that is cut, a token refused",
         .limit("noticeSettings.waits"),
