@@ -137,7 +137,7 @@ extension Notices {
         let (clock, messages) = (configuration.timekeeper, driver.noticeStore.messages)
         let wait = await NoticeWait(journal, clock)
         await wait.until(clock.uptime() + limit) { [journal] in
-            let standing: NoticeStatus? = try? await journal.read { db in
+            let standing = try? await journal.read { db -> NoticeStatus? in
                 guard try !messages.isForeign(hint.to, db) else { return nil }
                 return try messages.standing(of: hint.channel, db)
             }

@@ -246,10 +246,10 @@ struct SettingsTests {
             "value": "BLOB", "state": "INTEGER NOT NULL", "entry": "TEXT", "reason": "TEXT",
             "revision": "INTEGER NOT NULL",
         ]
-        let whole = "\(column) \(try #require(types[column]))"
-        let lax = "\(column) ANY"
+        let type = try #require(types[column])
+        let (whole, lax) = ("\(column) \(type)", "\(column) ANY")
         // Of a type that SQLite does not convert.
-        let rotten = whole.contains("INTEGER") ? "'rotten'" : column == "value" ? "5" : "x'ff'"
+        let rotten = ["BLOB": "5", "TEXT": "x'ff'"][type] ?? "'rotten'"
         func alter(_ from: String, _ to: String) -> String {
             """
             PRAGMA writable_schema = ON;
