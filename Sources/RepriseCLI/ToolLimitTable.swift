@@ -78,7 +78,8 @@ extension LimitTable {
                 "not shown; if all are silent, that is a problem: exit status 1"),
             Limit(
                 "tool.monitor", "an answer of a monitoring port, for `cluster check`",
-                "\(ClusterLimits.monitorWait)", "it is named as a problem; exit status 1"),
+                "\(bytes: ClusterLimits.monitorBytes); \(ClusterLimits.monitorWait)",
+                "it is named as a problem; exit status 1"),
             Limit(
                 "tool.end", "a server's process after SIGTERM", "\(EndingSignals.timeout)",
                 "ended with status 1; nothing acknowledged is lost"),

@@ -515,27 +515,18 @@ final class EntryStore: Sendable {
 
     /// Finished entries keep their retention even if the calendar turns out to be wrong.
     private func moveRetention(by step: Duration, in db: Database) throws {
-        try db.execute(
-            sql: "UPDATE entry SET due = due + ? WHERE state >= 10 AND due IS NOT NULL",
-            arguments: [step.milliseconds])
-        try db.execute(
-            sql: "UPDATE quarantine SET due = due + ?", arguments: [step.milliseconds])
+        try JournalSchema.move(["entry": ["due"]], where: "state >= 10", db, by: step)
+        try JournalSchema.move(["quarantine": ["due"]], db, by: step)
         for schema in schemas { try schema.retentionMoved(db, step) }
     }
 
     private func moveWhatIsDue(by correction: Duration, in db: Database) throws {
-        let step = correction.milliseconds
         // In flight and finished alike: a wait keeps its length, and a finished entry its
         // retention.
-        try db.execute(
-            sql: "UPDATE entry SET due = due + ? WHERE due IS NOT NULL", arguments: [step])
-        try db.execute(
-            sql: "UPDATE entry SET bound = bound + ? WHERE bound IS NOT NULL", arguments: [step])
+        try JournalSchema.move(["entry": ["due", "bound"]], db, by: correction)
         // An entry's age must not include the jump.
-        try db.execute(
-            sql: "UPDATE entry SET recordedAt = recordedAt + ? WHERE state < 10",
-            arguments: [step])
-        try db.execute(sql: "UPDATE quarantine SET due = due + ?", arguments: [step])
+        try JournalSchema.move(["entry": ["recordedAt"]], where: "state < 10", db, by: correction)
+        try JournalSchema.move(["quarantine": ["due"]], db, by: correction)
         for schema in schemas { try schema.calendarMoved(db, correction) }
         writerState.withLock { writerState in
             writerState.due(writerState.now)

@@ -70,20 +70,39 @@ public struct JournalSchema: Sendable {
     }
 
     /// Moves moments in milliseconds, by table and column; none leaves what 64 bits hold.
+    ///
+    /// - Parameters:
+    ///   - moments: of rows that cannot be read they stay.
+    ///   - condition: of the rows; it names no other table.
+    ///   - db: the journal's database.
+    ///   - step: how far.
+    /// - Throws: database errors.
     package static func move(
-        _ moments: KeyValuePairs<String, [String]>, _ db: Database, by step: Duration
+        _ moments: KeyValuePairs<String, [String]>, where condition: String = "1",
+        _ db: Database, by step: Duration
     ) throws {
         let far: Int64 = 4_000_000_000_000_000_000
         let step = max(min(step.milliseconds, far), -far)
         for (table, columns) in moments {
+            let readable = try readable(table, db)
             for column in columns {
                 try db.execute(
                     sql: """
                         UPDATE \(table) SET \(column) = MAX(MIN(\(column), \(far)), -\(far)) + ?
-                        WHERE \(column) IS NOT NULL
+                        WHERE \(column) IS NOT NULL AND \(condition) AND \(readable)
                         """, arguments: [step])
             }
         }
+    }
+
+    /// A condition: each column of a row has a value of its type.
+    ///
+    /// SQLite updates no row in which one has not, and then no other one of the same statement.
+    package static func readable(_ table: String, _ db: Database) throws -> String {
+        let conditions = try db.columns(in: table).filter { $0.type != "ANY" }.map { column in
+            "typeof(\"\(column.name)\") IN ('\(column.type.lowercased())', 'null')"
+        }
+        return conditions.isEmpty ? "1" : conditions.joined(separator: " AND ")
     }
 }
 

@@ -103,14 +103,20 @@ extension Notices {
 
     /// Handles a background push: a new badge, or banners to remove.
     ///
-    /// Returns when that is done and durable. A push of others does nothing.
+    /// Returns when that is done and durable. A push of others does nothing, and neither does one
+    /// for another user than the signed-in one.
     ///
     /// - Parameter info: the payload, a JSON object as UTF-8.
     /// - Throws: what the journal throws.
     public func receivedPush(_ info: [UInt8]) async throws {
         guard let hint = NoticeContent.hint(info) else { return }
         let (noticeStore, now) = (driver.noticeStore, configuration.timekeeper.wall())
-        try await journal.write { db in try noticeStore.heard(hint, at: now, db) }
+        let isOurs = try await journal.write { db in
+            guard try !noticeStore.messages.isForeign(hint.to, db) else { return false }
+            try noticeStore.heard(hint, at: now, db)
+            return true
+        }
+        guard isOurs else { return }
         driver.inbox.put { work in
             work.channels.insert(hint.channel)
             work.mergesSpool = true
@@ -124,15 +130,16 @@ extension Notices {
 
     /// Returns when the journal has caught up with a push, or at the limit.
     ///
-    /// Returns at once for an unknown channel. After a `dismiss`, "caught up" includes the read
-    /// position, which comes in a frame of its own.
+    /// Returns at once for an unknown channel and for another user's push. After a `dismiss`,
+    /// "caught up" includes the read position, which comes in a frame of its own.
     package func caughtUp(with info: [UInt8], within limit: Duration) async {
         guard let hint = NoticeContent.hint(info) else { return }
         let (clock, messages) = (configuration.timekeeper, driver.noticeStore.messages)
         let wait = await NoticeWait(journal, clock)
         await wait.until(clock.uptime() + limit) { [journal] in
-            let standing = try? await journal.read { db in
-                try messages.standing(of: hint.channel, db)
+            let standing = try? await journal.read { db -> NoticeStatus? in
+                guard try !messages.isForeign(hint.to, db) else { return nil }
+                return try messages.standing(of: hint.channel, db)
             }
             guard let standing else { return true }
             let isRead = hint.kind != .dismiss || standing.read >= hint.seq

@@ -379,6 +379,7 @@ public struct Server: Service {
             DevelopmentTokenRoute(issuer: issuer, clock: gateway.clock).add(to: router)
         }
         router.refuseOtherMethods()
+        let unbound = Race<Void>()
         let application = Application(
             responder: router.buildResponder(),
             server: HTTPServerBuilder {
@@ -388,6 +389,7 @@ public struct Server: Service {
                 address: .hostname(configuration.listening, port: configuration.port),
                 serverName: "reprise", backlog: 1_024),
             onServerRunning: { channel in
+                channel.closeFuture.whenComplete { _ in unbound.end(.success(())) }
                 let acceptErrors = AcceptErrorHandler(
                     warning: ThrottledWarning(logger: logger, clock: gateway.clock))
                 try? await channel.pipeline.addHandler(acceptErrors, position: .first).get()
@@ -397,7 +399,29 @@ public struct Server: Service {
                     Address(host: configuration.host, port: port, isSecure: isSecure), gateway)
             },
             eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup.singleton), logger: logger)
-        try await withShutdownDeadline(gateway) { try await application.run() }
+        try await withShutdownDeadline(gateway) {
+            try await runGracefully(application, unbound: unbound)
+        }
+    }
+
+    /// Runs the application until a graceful shutdown, and shuts it down gracefully when the task
+    /// is cancelled, as that of a gateway that must end.
+    ///
+    /// Hummingbird logs the cancellation of an application that listens as errors, although nothing
+    /// is wrong; so it is cancelled once it listens no more: when `unbound` ends.
+    private func runGracefully(_ application: some Service, unbound: Race<Void>) async throws {
+        let group = ServiceGroup(services: [application], logger: .silent)
+        let running = Task { try await group.run() }
+        defer { unbound.end(.success(())) }
+        try await withTaskCancellationHandler {
+            try await running.value
+        } onCancel: {
+            Task {
+                await group.triggerGracefulShutdown()
+                try? await unbound.value()
+                running.cancel()
+            }
+        }
     }
 
     /// The dependencies of the HTTP API.

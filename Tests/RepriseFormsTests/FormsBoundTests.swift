@@ -92,6 +92,37 @@ struct FormsBoundTests {
         await feature.close()
     }
 
+    @Test(
+        "After a page that said too much, 1,024 messages of the next one may wait as well",
+        .limit("forms.pageMessages"))
+    func pageAfterTalkativeOne() async throws {
+        let host = StandInHost(.silent)
+        let stuck = StuckHost(host, at: .showing)
+        let feature = try await FormsFixture(in: folder, stuck)
+        let id = try await feature.forms.received(tap("a"))
+        for (index, count) in [1_025, 1_024].enumerated() {
+            try await eventually("the page has it, and the former one is closed") {
+                host.views.dropFirst(index).first?.told("events").count == 1
+                    && host.views.prefix(index).allSatisfy(\.isClosed)
+            }
+            let view = host.views[index]
+            stuck.stick()
+            view.say("showing", ["event": id.text, "form": "welcome"])
+            try await eventually("the feature waits for the screen") { stuck.waiting == 1 }
+            for number in 1...count { view.say("sing", ["song": number]) }
+            try await eventually("all of it has come, or too much") {
+                stuck.asked == count + 4 || !stuck.isRead
+            }
+            #expect(stuck.isRead == (count == 1_024))
+            stuck.letGo()
+        }
+        try await eventually("what waited is heard out") {
+            await feature.forms.diagnostics.tally.unknown == 2_048
+        }
+        #expect(await feature.forms.diagnostics.tally.replacements == 1)
+        await feature.close()
+    }
+
     @Test("A page for which 1,025 messages wait is replaced", .limit("forms.pageMessages"))
     func deafPage() async throws {
         let host = StandInHost(.silent)

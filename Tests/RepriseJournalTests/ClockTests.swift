@@ -115,6 +115,33 @@ struct ClockTests {
         await journal.close()
     }
 
+    @Test("A row that has rotted keeps no other from following the calendar, and no journal shut")
+    func rotten() async throws {
+        let fixture = try JournalFixture()
+        let first = try await fixture.open([EntryKind("plain")])
+        try await first.record(entry("a", "plain", delay: .seconds(600)))
+        try await first.record(entry("b", "plain", delay: .seconds(600)))
+        await first.close()
+        func alter(_ from: String, _ to: String) -> String {
+            """
+            PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = replace(sql, '\(from)', '\(to)') WHERE name = 'entry';
+            """
+        }
+        let (whole, lax) = ("failures INTEGER NOT NULL", "failures ANY")
+        for sql in [
+            alter(whole, lax), "UPDATE entry SET failures = 'rotten' WHERE id = 'b'",
+            alter(lax, whole),
+        ] { try fixture.sqlite(sql) }
+        fixture.time.jumpWall(by: .seconds(7_200))
+        let journal = try await fixture.open([EntryKind("plain")])
+        let due = try await journal.read { db in
+            try Int64.fetchOne(db, sql: "SELECT due FROM entry WHERE id = 'a'")
+        }
+        #expect(due == fixture.time.wall().advanced(by: .seconds(600)).milliseconds)
+        await journal.close()
+    }
+
     @Test(
         "A jump while no process had the journal open is found at the next opening of the same boot"
     )

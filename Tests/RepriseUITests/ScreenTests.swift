@@ -158,6 +158,25 @@ struct ScreenTests {
         #expect(without.placeholder?.contains("chains is not configured") == true)
     }
 
+    @Test("A read that began before the next page was asked for hides nothing of it")
+    func overlappingReads() async throws {
+        let client = client()
+        for _ in 0..<102 { try await client.chains.start(photos, input: []) }
+        for pauses in 0..<20 {
+            let viewer = ChainsModel(client)
+            await viewer.refresh()
+            let reading = Task {
+                await viewer.refresh()
+                return viewer.rows.count
+            }
+            for _ in 0..<pauses { await Task.yield() }
+            await viewer.loadMore()
+            #expect(await reading.value != 101, "after \(pauses) pauses")
+            #expect(viewer.rows.count == 102 && !viewer.hasMore, "after \(pauses) pauses")
+        }
+        await client.close()
+    }
+
     @Test("A list that could not be read is shown once it can be, and its fault is gone")
     func mended() async throws {
         let home = folder.appending("home")

@@ -73,7 +73,7 @@ struct ClusterCheckCommand: AsyncParsableCommand {
             }
             var report = ClusterReport(
                 found, cluster: cluster.text, servers: nats.description)
-            for port in ports { report.add(await MonitoredNode(at: port), at: port) }
+            for port in ports { report.add(await MonitoredNode.look(at: port), at: port) }
             try write(report, report.lines)
             if !report.problems.isEmpty { throw ExitCode(1) }
         #else

@@ -1,3 +1,5 @@
+import RepriseCore
+
 #if Cluster
     /// What is printed of a cluster whose journal cannot be read: what its servers say at their
     /// monitoring ports.
@@ -30,9 +32,10 @@
             self.servers = servers
             self.stream = stream
             for port in ports {
-                let node = await MonitoredNode(at: port)
-                nodes.append(await Server(node, stream, at: port))
-                problems += port.problems(of: node).map(ClusterReport.Problem.init)
+                var server = Server(monitor: port.name)
+                let found = await server.ask(port, stream)
+                problems += found.map(ClusterReport.Problem.init)
+                nodes.append(server)
             }
         }
 
@@ -48,19 +51,28 @@
     }
 
     extension ClusterOutage.Server {
-        fileprivate init(
-            _ node: MonitoredNode?, _ stream: String, at port: MonitoringPort
-        ) async {
-            self.init(monitor: port.name)
-            guard let node else {
+        /// Fills in what it answers.
+        ///
+        /// - Returns: what an operator should look at.
+        fileprivate mutating func ask(
+            _ port: MonitoringPort, _ stream: String
+        ) async -> [RepriseError] {
+            let node: MonitoredNode
+            switch await MonitoredNode.look(at: port) {
+            case .success(let found): node = found
+            case .failure(let error):
                 answers = false
-                return
+                return [error]
             }
-            let copy = await MonitoredStream(stream, of: node, at: port)
             (name, natsVersion) = (node.name, node.version)
             hasJetStream = node.syncsAlways != nil
             (clusterSize, clusterLeader) = (node.group?.size, node.group?.leader)
-            (hasStream, streamLeader) = (copy != nil, copy?.leader)
+            var problems = port.problems(of: node)
+            switch await MonitoredStream.look(for: stream, of: node, at: port) {
+            case .success(let copy): (hasStream, streamLeader) = (copy != nil, copy?.leader)
+            case .failure(let error): problems.append(error)
+            }
+            return problems
         }
 
         /// Who leads the cluster and the stream, as it sees it.

@@ -75,7 +75,7 @@ import RepriseWire
         /// How many spans were compared by two gateways or more.
         let compared: Int
         private(set) var syncsAlways: [String: Bool] = [:]
-        /// The monitoring ports that did not answer.
+        /// The monitoring ports without an answer that can be read.
         private(set) var silentMonitors: [String] = []
         private(set) var problems: [Problem]
 
@@ -127,11 +127,16 @@ import RepriseWire
             }
         }
 
-        /// What a node says at its monitoring port; nil if it did not answer.
-        mutating func add(_ node: MonitoredNode?, at port: MonitoringPort) {
-            problems += port.problems(of: node).map(Problem.init)
-            guard let node else { return silentMonitors.append(port.name) }
-            if let syncsAlways = node.syncsAlways { self.syncsAlways[port.name] = syncsAlways }
+        /// What a node says at its monitoring port, or why that is not known.
+        mutating func add(_ found: Result<MonitoredNode, RepriseError>, at port: MonitoringPort) {
+            switch found {
+            case .success(let node):
+                problems += port.problems(of: node).map(Problem.init)
+                if let syncsAlways = node.syncsAlways { self.syncsAlways[port.name] = syncsAlways }
+            case .failure(let error):
+                problems.append(Problem(error))
+                silentMonitors.append(port.name)
+            }
         }
 
         /// What is printed, in 80 columns.

@@ -1,10 +1,7 @@
 import Foundation
 import RepriseCore
+import RepriseNIO
 import RepriseServer
-
-#if canImport(FoundationNetworking)
-    import FoundationNetworking
-#endif
 
 #if Cluster
     import RepriseCluster
@@ -27,26 +24,31 @@ import RepriseServer
         /// Nil: JetStream is off, or not in a cluster.
         let group: Group?
 
-        /// Asks it; nil if it does not answer in time, or not as NATS does.
-        init?(at port: MonitoringPort) async {
-            struct Answer: Decodable {
-                struct JetStream: Decodable {
-                    var config: Config?
-                    var meta: Meta?
-                }
-                struct Config: Decodable {
-                    var sync_always: Bool?
-                    var sync_interval: Int64?
-                }
-                struct Meta: Decodable {
-                    var leader: String?
-                    var cluster_size: Int?
-                }
-                var server_name: String?
-                var version: String
-                var jetstream: JetStream?
+        private struct Answer: Decodable {
+            struct JetStream: Decodable {
+                var config: Config?
+                var meta: Meta?
             }
-            guard let answer: Answer = await port.ask("/varz") else { return nil }
+            struct Config: Decodable {
+                var sync_always: Bool?
+                var sync_interval: Int64?
+            }
+            struct Meta: Decodable {
+                var leader: String?
+                var cluster_size: Int?
+            }
+            var server_name: String?
+            var version: String
+            var jetstream: JetStream?
+        }
+
+        /// Asks it.
+        static func look(at port: MonitoringPort) async -> Result<Self, RepriseError> {
+            let answer: Result<Answer, RepriseError> = await port.ask("/varz")
+            return answer.map { Self($0) }
+        }
+
+        private init(_ answer: Answer) {
             name = (answer.server_name ?? "").limited(to: 64)
             version = answer.version.limited(to: 32)
             let config = answer.jetstream?.config
@@ -63,22 +65,29 @@ import RepriseServer
         /// The server that leads it; nil: none.
         let leader: String?
 
-        /// Asks `node`; nil if it does not answer in time, or has no copy.
-        init?(_ stream: String, of node: MonitoredNode, at port: MonitoringPort) async {
-            struct Answer: Decodable {
-                struct Account: Decodable { var stream_detail: [Stream]? }
-                struct Stream: Decodable {
-                    var name: String
-                    var cluster: Cluster?
-                }
-                struct Cluster: Decodable { var leader: String? }
-                var account_details: [Account]?
+        private struct Answer: Decodable {
+            struct Account: Decodable { var stream_detail: [Stream]? }
+            struct Stream: Decodable {
+                var name: String
+                var cluster: Cluster?
             }
-            guard let answer: Answer = await port.ask("/jsz?streams=1"),
-                let found = answer.account_details?.lazy.compactMap({ account in
-                    account.stream_detail?.first { $0.name == stream }
-                }).first
-            else { return nil }
+            struct Cluster: Decodable { var leader: String? }
+            var account_details: [Account]?
+        }
+
+        /// Asks `node`; nil if it has no copy.
+        static func look(
+            for stream: String, of node: MonitoredNode, at port: MonitoringPort
+        ) async -> Result<Self?, RepriseError> {
+            let answer: Result<Answer, RepriseError> = await port.ask("/jsz?streams=1")
+            return answer.map { Self(stream, of: node, $0) }
+        }
+
+        private init?(_ stream: String, of node: MonitoredNode, _ answer: Answer) {
+            let copies = (answer.account_details ?? []).lazy.compactMap { account in
+                account.stream_detail?.first { $0.name == stream }
+            }
+            guard let found = copies.first else { return nil }
             // A server without a cluster leads its streams.
             if let cluster = found.cluster {
                 leader = MonitoringPort.name(cluster.leader)
@@ -97,25 +106,31 @@ import RepriseServer
 
         /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration` if it is no URL with a host.
         init(_ url: String) throws {
-            guard let address = URL(string: url + "/varz"), let host = address.host else {
+            let scheme = url.prefix { $0 != ":" }.lowercased()
+            guard ["http", "https"].contains(scheme), let endpoint = try? Endpoint(url) else {
                 throw RepriseError(
                     .badConfiguration, "\(url) is no address of a monitoring port.",
                     remedy: "Write it as http://n1:8222.")
             }
             self.url = url
-            number = address.port ?? 8_222
-            name = "\(host):\(number)"
+            number = endpoint.port
+            name = "\(endpoint.host):\(number)"
         }
 
-        /// The answer at a path; nil if none comes in time, or another than NATS gives.
-        func ask<Answer: Decodable>(_ path: String) async -> Answer? {
-            guard let address = URL(string: url + path) else { return nil }
-            var request = URLRequest(url: address)
-            request.timeoutInterval = ClusterLimits.monitorWait / .seconds(1)
-            guard let (data, _) = try? await URLSession.shared.data(for: request) else {
-                return nil
+        /// The answer at a path; an error if none comes in time, another than NATS gives, or more
+        /// than `ClusterLimits.monitorBytes`.
+        func ask<Answer: Decodable>(_ path: String) async -> Result<Answer, RepriseError> {
+            do {
+                let answer = try await NIOTransport().fetch(
+                    HTTPCall(url: url + path), limit: ClusterLimits.monitorBytes,
+                    timeout: ClusterLimits.monitorWait)
+                return .success(
+                    try JSONDecoder().decode(Answer.self, from: Data(answer.body)))
+            } catch let error as RepriseError where error.code == .tooLarge {
+                return .failure(saysTooMuch(error))
+            } catch {
+                return .failure(doesNotAnswer)
             }
-            return try? JSONDecoder().decode(Answer.self, from: data)
         }
 
         /// The name of a server in an answer; nil if that has none.
@@ -124,19 +139,23 @@ import RepriseServer
             return name.limited(to: 64)
         }
 
-        /// What an operator should look at, each with what to do; `node` is nil where nothing was
-        /// answered.
-        func problems(of node: MonitoredNode?) -> [RepriseError] {
-            guard let node else {
-                return [
-                    RepriseError(
-                        .unreachable, "\(name) does not answer as the monitoring port of NATS.",
-                        remedy: "If nats-server is down there, start it. If it runs, its port may "
-                            + "be for its own machine alone: log in there, and run this check with "
-                            + "--monitor http://127.0.0.1:\(number). If that fails too, set "
-                            + "`http: 127.0.0.1:\(number)` in its nats.conf, and restart it.")
-                ]
-            }
+        var doesNotAnswer: RepriseError {
+            RepriseError(
+                .unreachable, "\(name) does not answer as the monitoring port of NATS.",
+                remedy: "If nats-server is down there, start it. If it runs, its port may "
+                    + "be for its own machine alone: log in there, and run this check with "
+                    + "--monitor http://127.0.0.1:\(number). If that fails too, set "
+                    + "`http: 127.0.0.1:\(number)` in its nats.conf, and restart it.")
+        }
+
+        private func saysTooMuch(_ cause: RepriseError) -> RepriseError {
+            RepriseError(
+                .tooLarge, "\(name) answers with more than a monitoring port of NATS.",
+                remedy: "Check host and port of --monitor.", cause: cause)
+        }
+
+        /// What an operator should look at, each with what to do.
+        func problems(of node: MonitoredNode) -> [RepriseError] {
             var problems: [RepriseError] = []
             if ClusterInspection.isTooOld(node.version) {
                 problems.append(

@@ -1,6 +1,7 @@
 package import Foundation
 package import GRDB
 package import RepriseCore
+import RepriseJournal
 
 /// The schedules of a journal, and the commands that wait for their times.
 ///
@@ -174,10 +175,11 @@ package enum ChainSchedules {
 
     /// An interval keeps its length when the calendar is set; a time of day does not move.
     static func move(_ db: Database, by step: Duration) throws {
+        let readable = try JournalSchema.readable("chainSchedule", db)
         for row in try ScheduleRow.all(db) {
             guard case .every? = row.rule else { continue }
             try db.execute(
-                sql: "UPDATE chainSchedule SET since = ?, next = ? WHERE name = ?",
+                sql: "UPDATE chainSchedule SET since = ?, next = ? WHERE name = ? AND \(readable)",
                 arguments: [
                     row.since.advanced(by: step).milliseconds,
                     row.next?.advanced(by: step).milliseconds, row.name,

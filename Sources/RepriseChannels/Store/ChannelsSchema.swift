@@ -34,17 +34,8 @@ extension Channels {
                 return try prune(db, keeping: retention, at: now) || isMore
             },
             calendarMoved: { db, step in
-                // A wait keeps its length. Bounded, so that no sum exceeds a column.
-                try db.execute(
-                    sql: """
-                        UPDATE channelsException
-                        SET due = MAX(MIN(due, 4000000000000000000), -4000000000000000000) + ?
-                        """,
-                    arguments: [
-                        max(
-                            min(step.milliseconds, 4_000_000_000_000_000_000),
-                            -4_000_000_000_000_000_000)
-                    ])
+                // A wait keeps its length.
+                try JournalSchema.move(["channelsException": ["due"]], db, by: step)
             })
         schema.discarded = { db, entry in try discarded(entry, db) }
         return schema

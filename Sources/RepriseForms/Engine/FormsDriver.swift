@@ -435,8 +435,9 @@ extension FormsDriver {
     /// - Returns: false if too many messages wait.
     private nonisolated func said(_ text: [UInt8], in life: Int) -> Bool {
         let hasRoom = unread.withLock { unread in
+            guard unread < FormsEngineLimits.pageMessages else { return false }
             unread += 1
-            return unread <= FormsEngineLimits.pageMessages
+            return true
         }
         return hasRoom && inbox.put(.said(life: life, text))
     }

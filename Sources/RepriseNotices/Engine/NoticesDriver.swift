@@ -362,7 +362,7 @@ extension NoticesDriver {
         let taken = added + there
         var badge: Int64?
         let count = plan.badge.effective.count
-        if moment.settings.badges, isAllowed(moment.settings) {
+        if moment.settings.badges, isAllowed(moment.settings), !isLeft {
             if !added.isEmpty {
                 badge = count
             } else if plan.setsBadge(beside: standing) {
@@ -401,10 +401,11 @@ extension NoticesDriver {
     ) async -> (taken: [EntryID], refused: [EntryID], failure: (any Error)?) {
         var (taken, refused): ([EntryID], [EntryID]) = ([], [])
         for show in shows {
+            guard !isLeft else { return (taken, refused, CancellationError()) }
+            let name = NoticeContent.request(of: show.id)
             do {
-                try await system.add(
-                    NotificationRequest(
-                        id: NoticeContent.request(of: show.id), content: show.content))
+                try await system.add(NotificationRequest(id: name, content: show.content))
+                if isLeft { await takeBack(name, system) }
                 taken.append(show.id)
                 notTaken.remove(show.id)
                 diagnostics.tally.shown += 1
@@ -423,6 +424,12 @@ extension NoticesDriver {
             }
         }
         return (taken, refused, nil)
+    }
+
+    /// The account was left while a notification was on its way.
+    private func takeBack(_ name: String, _ system: any UserNotifications) async {
+        try? await remove([name], system)
+        try? await system.setBadge(0)
     }
 
     /// Unrequested or refused ones were certainly not seen; a call that did not return is

@@ -102,7 +102,7 @@ package struct NoticeServer: Sendable {
             var error: Failure
         }
         let failure = try? JSONDecoder().decode(Body.self, from: Data(body.prefix(4_096)))
-        return failure.map { String($0.error.message.prefix(256)) }
+        return failure.map { String($0.error.message.prefix(256)).printable }
     }
 }
 

@@ -13,6 +13,47 @@ struct SettingStore: Sendable {
         case refused = 2
     }
 
+    /// What a target's row says of an entry.
+    enum Match {
+        case current
+        case replaced
+        /// The row cannot be read, and the entry is its newest as far as that is known.
+        case unreadable
+    }
+
+    /// A row as the tables declare it.
+    private struct Stored {
+        let value: SettingValue?
+        let state: State
+        let entry: EntryID?
+
+        /// - Throws: ``RepriseCore/RepriseError`` `.corrupt`.
+        init(_ row: Row) throws {
+            value = try Self.value(in: row)
+            guard let state = State(rawValue: try row.checked("state")) else {
+                throw row.damaged("state")
+            }
+            self.state = state
+            entry = try (row.checked("entry") as String?).map { try EntryID($0) }
+            guard (entry == nil) == (state == .told) else { throw row.damaged("entry") }
+            _ = try row.checked("reason") as String?
+            _ = try row.checked("revision") as Int64
+        }
+
+        static func value(in row: Row) throws -> SettingValue? {
+            try (row.checked("value") as Data?).map { try SettingValue.read($0) }
+        }
+
+        static func row(of target: SettingTarget, _ db: Database) throws -> Row? {
+            try Row.fetchOne(
+                db,
+                sql: """
+                    SELECT value, state, entry, reason, revision FROM noticesSetting
+                    WHERE target = ?
+                    """, arguments: [target.text])
+        }
+    }
+
     let journal: Journal
 
     // MARK: Set here
@@ -28,41 +69,43 @@ struct SettingStore: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.full` at ``NoticeLimits/mutes``; what the journal
     ///   throws.
     func set(_ target: SettingTarget, _ value: SettingValue?, again: Bool = false) async throws {
-        let bytes = try value?.bytes
         let payload = [UInt8](
             try JSONEncoder().encode(SettingChange(target: target.text, value: value)))
         try await journal.write { [journal] db in
-            let row = try Row.fetchOne(
-                db, sql: "SELECT value, state, entry FROM noticesSetting WHERE target = ?",
-                arguments: [target.text])
+            let row = try Stored.row(of: target, db)
             // A row that cannot be read counts as another value.
-            let stored = try? row.map {
-                (value: try $0.checked("value") as Data?, state: try $0.checked("state") as Int)
-            }
+            let stored = try? row.map { try Stored($0) }
             let isSame = row.map { _ in
-                stored.map { $0.value == bytes && $0.state != State.refused.rawValue } ?? false
+                stored.map { $0.value == value && $0.state != .refused } ?? false
             }
             if isSame ?? (value == nil), !again { return }
             if value != nil, row == nil { try Self.checkRoom(target, db) }
             if let text = try? row?.checked("entry") as String?, let before = try? EntryID(text) {
                 _ = try journal.end(before, as: .superseded, reason: "It was set again.", in: db)
-                if stored?.state == State.refused.rawValue {
+                if stored?.state == .refused {
                     try? journal.discard(before, in: db)
                 }
             }
             let entry = NewEntry(
                 kind: NoticeKinds.setting, payload: payload, partitionKey: target.partitionKey)
             try journal.record(entry, in: db)
-            try db.execute(
-                sql: """
-                    INSERT INTO noticesSetting VALUES (?, ?, ?, ?, NULL, ?)
-                    ON CONFLICT DO UPDATE SET value = excluded.value, state = excluded.state,
-                    entry = excluded.entry, reason = NULL, revision = excluded.revision
-                    """,
-                arguments: [
-                    target.text, bytes, State.waits.rawValue, entry.id.text, try Self.next(db),
-                ])
+            try Self.write(target, value, entry.id, db)
         }
+    }
+
+    /// A value that waits for its entry to be sent.
+    private static func write(
+        _ target: SettingTarget, _ value: SettingValue?, _ entry: EntryID, _ db: Database
+    ) throws {
+        try db.execute(
+            sql: """
+                INSERT INTO noticesSetting VALUES (?, ?, ?, ?, NULL, ?)
+                ON CONFLICT DO UPDATE SET value = excluded.value, state = excluded.state,
+                entry = excluded.entry, reason = NULL, revision = excluded.revision
+                """,
+            arguments: [
+                target.text, try value?.bytes, State.waits.rawValue, entry.text, try next(db),
+            ])
     }
 
     private static func checkRoom(_ target: SettingTarget, _ db: Database) throws {
@@ -82,12 +125,37 @@ struct SettingStore: Sendable {
 
     // MARK: Sent
 
-    /// Whether an entry is still the current setting.
-    func isCurrent(_ entry: EntryID, _ target: SettingTarget) async throws -> Bool {
-        try await journal.read { db in
-            try String.fetchOne(
-                db, sql: "SELECT entry FROM noticesSetting WHERE target = ?",
-                arguments: [target.text]) == entry.text
+    /// Whether an entry is still the current setting; `value` is its value.
+    func match(
+        _ entry: EntryID, _ target: SettingTarget, _ value: SettingValue?
+    ) async throws -> Match {
+        try await journal.read { db in try Self.match(entry, target, value, db) }
+    }
+
+    private static func match(
+        _ entry: EntryID, _ target: SettingTarget, _ value: SettingValue?, _ db: Database
+    ) throws -> Match {
+        guard let row = try Stored.row(of: target, db) else { return .replaced }
+        if let stored = try? Stored(row) { return stored.entry == entry ? .current : .replaced }
+        if let text = try? row.checked("entry") as String?, let newest = try? EntryID(text) {
+            return newest == entry ? .unreadable : .replaced
+        }
+        do {
+            return try Stored.value(in: row) == value ? .unreadable : .replaced
+        } catch {
+            return .unreadable
+        }
+    }
+
+    /// Writes a row that cannot be read anew, from the entry that is sent.
+    ///
+    /// SQLite updates no row with a value of another type, unless that one is replaced.
+    func mend(
+        _ entry: EntryID, _ target: SettingTarget, _ value: SettingValue?
+    ) async throws {
+        try await journal.write { db in
+            guard case .unreadable = try Self.match(entry, target, value, db) else { return }
+            try Self.write(target, value, entry, db)
         }
     }
 
@@ -133,11 +201,13 @@ struct SettingStore: Sendable {
         try await journal.write { db in
             var old: [String: (value: SettingValue?, isOurs: Bool)] = [:]
             let rows = try Row.fetchAll(
-                db, sql: "SELECT target, value, state, revision FROM noticesSetting")
+                db, sql: "SELECT target, value, state, entry, revision FROM noticesSetting")
             for row in rows {
                 guard let target = try? row.checked("target") as String else { continue }
-                // What cannot be read is the server's to say.
-                let state = (try? row.checked("state") as Int) ?? State.told.rawValue
+                // What cannot be read is the server's to say, unless an entry waits to be sent.
+                let entry = try? row.checked("entry") as String?
+                let assumed: State = entry == nil ? .told : .waits
+                let state = (try? row.checked("state") as Int) ?? assumed.rawValue
                 let changed = (try? row.checked("revision") as Int64) ?? 0
                 let bytes = try? row.checked("value") as Data
                 old[target] = (
@@ -154,7 +224,7 @@ struct SettingStore: Sendable {
                     sql: """
                         INSERT INTO noticesSetting VALUES (?, ?, 0, NULL, NULL, ?)
                         ON CONFLICT DO UPDATE SET value = excluded.value, state = excluded.state,
-                        revision = excluded.revision
+                        entry = NULL, reason = NULL, revision = excluded.revision
                         """, arguments: [target.text, try value.bytes, next])
             }
             // One that the server lacks was removed on another device, or has expired.

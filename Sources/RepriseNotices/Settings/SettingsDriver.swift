@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import RepriseCore
 import RepriseJournal
 import Synchronization
@@ -177,8 +178,15 @@ final class SettingsDriver: Sendable {
         guard let target = SettingTarget(change.target) else {
             throw DispatchFailure.permanent("It is of nothing that this version knows.")
         }
+        switch try await settingStore.match(entry.id, target, change.value) {
+        case .current: break
         // A retried dead letter is void if the same target was set again.
-        guard try await settingStore.isCurrent(entry.id, target) else { return }
+        case .replaced: return
+        case .unreadable:
+            configuration.logger.tell(
+                .error, "A setting cannot be read, and is written anew.", ["target": target.text])
+            try await settingStore.mend(entry.id, target, change.value)
+        }
         let answer: NoticeServer.Answer
         do {
             let call = try SettingWire.call(

@@ -1,5 +1,6 @@
 import GRDB
 import RepriseCore
+import RepriseJournal
 
 /// How plans, marks and routes lie in the journal.
 enum ReminderTables {
@@ -112,10 +113,12 @@ enum ReminderTables {
     /// A skipped day stays that day; the order of overrides is kept.
     static func calendarMoved(_ db: Database, by step: Duration) throws {
         let most: Int64 = 4_000_000_000_000_000_000
+        let readable = try JournalSchema.readable("reminderMark", db)
         try db.execute(
             sql: """
                 UPDATE reminderMark SET said = MAX(MIN(said, ?1), -?1) + ?2,
                 until = iif(what = 'skip', until, MAX(MIN(until, ?1), -?1) + ?2)
+                WHERE \(readable)
                 """, arguments: [most, max(min(step.milliseconds, most), -most)])
     }
 }

@@ -70,6 +70,8 @@ package enum ClusterLimits {
     package static let nodeLook: Duration = .milliseconds(250)
     /// How long `check` waits for an answer of a monitoring port.
     package static let monitorWait: Duration = .seconds(5)
+    /// The most bytes of such an answer, which names all streams of the server.
+    package static let monitorBytes = 16 << 20
     /// How long `check` shows a gateway that writes no more, while others write.
     package static let gatewaySilence: Duration = .seconds(60)
     /// How often gateways compare what entries came to, by the journal's time.

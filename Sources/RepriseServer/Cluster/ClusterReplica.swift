@@ -234,12 +234,14 @@ package actor ClusterReplica {
             guard !Task.isCancelled else { return }
             // A failure is kept; the timer's next look ends ``run(_:onLeftBehind:)``.
             try? self.wasRead(
-                found?.entries ?? [], last: found?.last, first: first, over: connection)
+                after: sequence, found?.entries ?? [], last: found?.last, first: first,
+                over: connection)
         }
     }
 
     private func wasRead(
-        _ entries: [StoredEntry], last: Int64?, first: Int64?, over connection: UInt64?
+        after sequence: Int64, _ entries: [StoredEntry], last: Int64?, first: Int64?,
+        over connection: UInt64?
     ) throws {
         if let first, first > view.position.sequence + 1 {
             throw fail(
@@ -259,7 +261,7 @@ package actor ClusterReplica {
             }
         }
         try heard(entries, isRead: true)
-        let isMissing = first != nil && noteMissing(before: entries.first)
+        let isMissing = first.map { noteMissing(after: sequence, entries.first, first: $0) } ?? false
         // What is not confirmed, or not there, is read again after a silence.
         try follow(
             tail.read(
@@ -267,12 +269,19 @@ package actor ClusterReplica {
                 now: clock.uptime()))
     }
 
-    /// - Returns: whether the next entry is not there, though the journal has begun and later ones
-    ///   are.
-    private func noteMissing(before found: StoredEntry?) -> Bool {
-        let next = view.position.sequence + 1
-        let isMissing = stuck == nil && found.map { $0.sequence > next } ?? false
-        if isMissing { stuckError.withLock { $0 = Self.missing(next) } }
+    /// What was read begins later than asked for.
+    ///
+    /// - Parameters:
+    ///   - sequence: behind which it was read: the last applied one, or the one before that.
+    ///   - found: the first that was read.
+    ///   - first: the journal's.
+    /// - Returns: whether that is no purge, and keeps this gateway from going on.
+    private func noteMissing(
+        after sequence: Int64, _ found: StoredEntry?, first: Int64
+    ) -> Bool {
+        let waits = stuck == nil && found.map { $0.sequence > view.position.sequence } ?? false
+        let isMissing = waits && first <= sequence + 1
+        if isMissing { stuckError.withLock { $0 = Self.missing(sequence + 1) } }
         return isMissing
     }
 

@@ -38,6 +38,12 @@ struct MemoryPhone: Sendable {
         (self.device != nil || handler == nil) && device != self.device
     }
 
+    /// What is pushed of a log that begins anew counts from its head.
+    mutating func logReplaced(_ channel: ChannelName, head: Int64) {
+        pushed[channel] = min(pushed[channel, default: 0], head)
+        dismissed[channel] = min(dismissed[channel, default: 0], head)
+    }
+
     /// What is to be pushed now of a channel that its user may read.
     mutating func due(in channel: Channel, at now: WallTime) -> [APNsPayload] {
         let (settings, position) = (channel.settings, channel.position)

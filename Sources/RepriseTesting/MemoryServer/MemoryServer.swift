@@ -169,6 +169,8 @@ public final class MemoryServer: SocketDialer {
 
     /// Replaces the log of a channel, as a restored backup does, and ends every connection.
     ///
+    /// Positions are cut back to it.
+    ///
     /// - Parameters:
     ///   - channel: the channel.
     ///   - count: how many of its oldest messages are in the new log, under new sequences.

@@ -95,7 +95,15 @@ struct MemoryServerState {
     mutating func changeEpoch(of channel: ChannelName, keeping count: Int) {
         guard let former = logs[channel] else { return }
         epochs += 1
-        logs[channel] = former.restored(as: epochs, keeping: count)
+        let log = former.restored(as: epochs, keeping: count)
+        logs[channel] = log
+        // As in a restored server, nobody is ahead of the log.
+        received[channel] = received[channel]?.mapValues { position in
+            ServerFrame.Position(
+                user: position.user, read: min(position.read, log.head),
+                delivered: min(position.delivered, log.head))
+        }
+        for index in phones.indices { phones[index].logReplaced(channel, head: log.head) }
     }
 
     // MARK: Connections

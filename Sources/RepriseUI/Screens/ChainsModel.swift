@@ -78,14 +78,18 @@ public final class ChainsModel {
 
     /// Reads the list.
     public func refresh() async {
+        let limit = limit
         do {
             // One more than is shown says whether there are older ones.
             let statuses = try await client.chains.list(limit: min(limit + 1, Self.most))
+            // The next page was asked for meanwhile, and its read shows this one, too.
+            guard limit == self.limit else { return }
             listed = statuses.prefix(limit).map { (ChainListRow($0, in: zone), $0.state.isEnd) }
             hasMore = statuses.count > limit
             isRead = true
             fault = nil
         } catch {
+            guard limit == self.limit else { return }
             listed = []
             hasMore = false
             fault = RepriseError(showing: error)

@@ -8,7 +8,8 @@ final class StuckHost: WebViewHost {
     enum Place { case sending, showing, closing }
 
     private struct State {
-        var isStuck = false
+        /// Ends when they are let go; nil: they are not stuck.
+        var gate: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)?
         var waiting = 0
         var asked = 0
         weak var reader: Reader?
@@ -20,25 +21,32 @@ final class StuckHost: WebViewHost {
     private let host: StandInHost
     private let place: Place
     private let state = Mutex(State())
-    private let gate = AsyncStream<Void>.makeStream()
 
     init(_ host: StandInHost, at place: Place) {
         self.host = host
         self.place = place
     }
 
-    /// How many calls are stuck.
+    /// How many calls have got stuck since they were told to.
     var waiting: Int { state.withLock { $0.waiting } }
     /// How often the newest page was asked what it says: once more than it was answered.
     var asked: Int { state.withLock { $0.asked } }
     /// Whether anybody reads what the newest page says.
     var isRead: Bool { state.withLock { $0.reader != nil } }
 
-    func stick() { state.withLock { $0.isStuck = true } }
+    func stick() {
+        state.withLock { state in
+            state.gate = AsyncStream<Void>.makeStream()
+            state.waiting = 0
+        }
+    }
 
     func letGo() {
-        state.withLock { $0.isStuck = false }
-        gate.continuation.finish()
+        let gate = state.withLock { state in
+            defer { state.gate = nil }
+            return state.gate
+        }
+        gate?.continuation.finish()
     }
 
     func open(_ page: HostedWebPage) async throws -> any HostedWebView {
@@ -46,14 +54,14 @@ final class StuckHost: WebViewHost {
     }
 
     fileprivate func pass(_ place: Place) async {
-        let isStuck = state.withLock { state in
-            guard place == self.place, state.isStuck else { return false }
+        let gate: AsyncStream<Void>? = state.withLock { state in
+            guard place == self.place, let gate = state.gate else { return nil }
             state.waiting += 1
-            return true
+            return gate.stream
         }
-        guard isStuck else { return }
+        guard let gate else { return }
         // Whatever becomes of the task that waits.
-        await Task { [gate] in for await _ in gate.stream {} }.value
+        await Task { for await _ in gate {} }.value
     }
 
     fileprivate func reads() -> Reader {

@@ -94,6 +94,32 @@ import Testing
         await device.close()
     }
 
+    @Test("A tap whose row in the log cannot be read is acknowledged as others are")
+    func damagedTap() async throws {
+        let first = try await stage.open(system: system)
+        try stage.publish()
+        try await first.live(through: 1)
+        let (_, id) = try stage.publish()
+        try await eventually("it stands") { first.standing.contains(id.text) }
+        let notification = try #require(system.delivered.first { $0.request.id == id.text })
+        try await first.notices.received(NotificationResponse(notification: notification))
+        await first.close()
+        try rot("noticesTap", "at", where: "1")
+        let device = try await stage.open(system: system)
+        await device.reprise.setReady(.ui)
+        for await tap in device.notices.taps {
+            #expect(tap.route?.part == id.text)
+            try await tap.presented()
+            break
+        }
+        let waiting = "SELECT COUNT(*) FROM entry WHERE kind = 'notices-tap' AND state < 10"
+        try await eventually("it has ended") { try await device.value(waiting) == 0 }
+        let left: Int? = try await device.value(
+            "SELECT COUNT(*) FROM noticesTap WHERE presented IS NULL")
+        #expect(left == 0)
+        await device.close()
+    }
+
     @Test("A live message is one banner, with the badge in the same content")
     func live() async throws {
         let device = try await stage.open(system: system)

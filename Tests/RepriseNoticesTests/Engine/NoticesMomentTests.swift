@@ -201,6 +201,26 @@ struct NoticesMomentTests {
         await device.close()
     }
 
+    @Test("A push to the former user that dismisses banners removes none of this user's")
+    func foreignDismissal() async throws {
+        let device = try await stage.open(system: system)
+        try stage.publish()
+        try await device.live(through: 1)
+        let (seq, id) = try stage.publish()
+        try await eventually("it stands") { device.standing.contains(id.text) }
+        try await device.live(through: seq)
+        var hint = PushHint(
+            kind: .dismiss, channel: try ChannelName("general"), seq: seq, head: seq)
+        hint.to = try UserID("somebody")
+        let info = Array(#"{"reprise":"#.utf8) + hint.json + Array("}".utf8)
+        try await device.notices.receivedPush(info)
+        // Nor is a read position waited for that never comes.
+        await device.notices.caughtUp(with: info, within: .seconds(3_600))
+        await device.quiet()
+        #expect(device.standing.contains(id.text))
+        await device.close()
+    }
+
     /// A push of a message to another user.
     private static func secret(_ id: EntryID, seq: Int64) throws -> NotificationContent {
         var hint = PushHint(kind: .alert, channel: try ChannelName("general"), seq: seq, head: seq)

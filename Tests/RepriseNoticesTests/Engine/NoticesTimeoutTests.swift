@@ -50,6 +50,31 @@ struct NoticesTimeoutTests {
         await device.close()
     }
 
+    @Test("What is on its way while the account is left is taken away, and nothing else is shown")
+    func left() async throws {
+        let first = try await open()
+        await first.close()
+        for id in first.standing { system.putAway(id) }
+        let ids = try (0..<3).map { _ in try stage.publish().id.text }
+        let device = try await stage.open(system: system, isHeld: true) {
+            $0.timekeeper = clock
+        }
+        try await eventually("the first one is on its way") { device.connection.held > 0 }
+        // What is left waits for the round that shows them.
+        let due = clock.uptime() + .seconds(5)
+        let leaving = Task { await device.notices.leave() }
+        try await eventually("it waits") { clock.sleepers.contains(due) }
+        clock.advance(by: .seconds(5))
+        await leaving.value
+        device.connection.release()
+        try await eventually("it is taken away") {
+            system.rung.contains { ids.contains($0.request.id) } && device.standing.isEmpty
+        }
+        try await eventually("the badge, too") { system.badge == 0 }
+        #expect(system.rung.count { ids.contains($0.request.id) } == 1)
+        await device.close()
+    }
+
     @Test("A notification that the system refuses is tried again, and not counted as unconfirmed")
     func fails() async throws {
         let device = try await open()

@@ -135,6 +135,23 @@ struct SettingsTests {
         }
     }
 
+    @Test("the words of a server that refuses are one line, whatever is in them")
+    func foreignWords() async throws {
+        let server = ScriptedSettingsServer()
+        server.answers { call in
+            call.method == "PUT"
+                ? (400, [:], #"{"error":{"code":"full","message":"Too\nmany.\u001b[2J"}}"#) : nil
+        }
+        try await SettingsFixture.play(server) { stage in
+            try await stage.notices.mute(person: ada)
+            try await eventually("it is dead") {
+                try await stage.reprise.journal.deadLetters().count == 1
+            }
+            let reason = try await stage.reprise.journal.deadLetters().first?.reason
+            #expect(reason?.contains(#"(400): Too\nmany.\u{1b}[2J It"#) == true, "\(reason ?? "")")
+        }
+    }
+
     @Test(
         "an outage is one wait and no dead letter: 503, a redirect, a hotel's page, a body that is cut, a token refused",
         .limit("noticeSettings.waits"),
@@ -220,6 +237,100 @@ struct SettingsTests {
                 stage.notices.settings.channels[room]?.until == WallTime(milliseconds: 9_000)
             }
             #expect(stage.notices.settings.people[bob]?.status == .told)
+        }
+    }
+
+    /// Changes a column of all settings as a disk does that rots, and no statement.
+    private func rot(_ column: String, in folder: TemporaryFolder) throws {
+        let types = [
+            "value": "BLOB", "state": "INTEGER NOT NULL", "entry": "TEXT", "reason": "TEXT",
+            "revision": "INTEGER NOT NULL",
+        ]
+        let type = try #require(types[column])
+        let (whole, lax) = ("\(column) \(type)", "\(column) ANY")
+        // Of a type that SQLite does not convert.
+        let rotten = ["BLOB": "5", "TEXT": "x'ff'"][type] ?? "'rotten'"
+        func alter(_ from: String, _ to: String) -> String {
+            """
+            PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = replace(sql, '\(from)', '\(to)')
+            WHERE name = 'noticesSetting';
+            """
+        }
+        for sql in [
+            alter(whole, lax), "UPDATE noticesSetting SET \(column) = \(rotten)",
+            alter(lax, whole),
+        ] {
+            let queue = try DatabaseQueue(path: folder.path("journal.sqlite"))
+            try queue.writeWithoutTransaction { db in try db.execute(sql: sql) }
+            try queue.close()
+        }
+    }
+
+    @Test(
+        "a setting that waits is sent once and written anew, whatever of its row cannot be read",
+        arguments: ["value", "state", "entry", "reason", "revision"])
+    func unreadableWaiting(column: String) async throws {
+        let folder = try TemporaryFolder()
+        let server = ScriptedSettingsServer()
+        server.isOnline = false
+        try await SettingsFixture.play(server, in: folder) { stage in
+            try await stage.notices.mute(channel: room, until: WallTime(milliseconds: 5_000))
+        }
+        try rot(column, in: folder)
+        server.isOnline = true
+        try await SettingsFixture.play(server, in: folder) { stage in
+            try await eventually("it is told") {
+                stage.notices.settings.channels[room]?.status == .told
+            }
+            #expect(stage.notices.settings.channels[room]?.until == WallTime(milliseconds: 5_000))
+            try await eventually("nothing waits") { try await stage.reprise.ledger().pending == 0 }
+        }
+        #expect(server.told.map(\.body) == [#"{"until":5000}"#])
+    }
+
+    @Test(
+        "a setting that the server has is replaced by the server's, whatever of its row cannot be read, and others are sent",
+        arguments: ["value", "state", "entry", "reason", "revision"])
+    func unreadableTold(column: String) async throws {
+        let folder = try TemporaryFolder()
+        let server = ScriptedSettingsServer()
+        try await SettingsFixture.play(server, in: folder) { stage in
+            try await stage.notices.mute(channel: room)
+            try await eventually("it is told") {
+                stage.notices.settings.channels[room]?.status == .told
+            }
+        }
+        try rot(column, in: folder)
+        server.mutes = #"[{"channelId":"room","until":9000}]"#
+        try await SettingsFixture.play(server, in: folder) { stage in
+            try await eventually("the server's is read") {
+                stage.notices.settings.channels[room]?.until == WallTime(milliseconds: 9_000)
+                    && stage.notices.settings.channels[room]?.status == .told
+            }
+            try await stage.notices.mute(person: bob)
+            try await eventually("another is told") {
+                stage.notices.settings.people[bob]?.status == .told
+            }
+        }
+    }
+
+    @Test("a setting whose row cannot be read is sent when it is set again as it was")
+    func unreadableAgain() async throws {
+        let folder = try TemporaryFolder()
+        let server = ScriptedSettingsServer()
+        try await SettingsFixture.play(server, in: folder) { stage in
+            try await stage.notices.mute(channel: room)
+            try await eventually("it is told") {
+                stage.notices.settings.channels[room]?.status == .told
+            }
+        }
+        try rot("entry", in: folder)
+        server.mutes = #"[{"channelId":"room"}]"#
+        try await SettingsFixture.play(server, in: folder) { stage in
+            try await stage.notices.mute(channel: room)
+            try await eventually("it is told again") { server.told.count == 2 }
+            try await eventually("nothing waits") { try await stage.reprise.ledger().pending == 0 }
         }
     }
 

@@ -752,6 +752,33 @@ struct ClusterReplicaTests {
         }
     }
 
+    @Test("Where the newest applied entry is lost, gateways wait before the next, and name it")
+    func missingBehind() async throws {
+        try await Self.run(faults: .none) { store in
+            let room = try ChannelName("room")
+            try await store.fill(room, 3)
+            try await store.expectEqual()
+            let last = store.gateways[0].view.position.sequence
+            store.journal.change { $0.missing = [last] }
+            // Until what was compared no longer counts.
+            try await Task.sleep(for: ClusterLimits.confirmedWithin + .milliseconds(200))
+            let log = store.gateways[0].log
+            let message = message(room)
+            let stored = Task { try await log.append([message]) }
+            try await eventually("it is named") {
+                store.gateways.allSatisfy {
+                    $0.replica.problem?.message.hasPrefix("Entry \(last) of the journal is missing")
+                        == true
+                }
+            }
+            #expect(store.gateways.allSatisfy { $0.view.position.sequence == last })
+            store.journal.change { $0.missing = [] }
+            _ = try await stored.value
+            try await store.expectEqual()
+            #expect(store.gateways.allSatisfy { $0.replica.problem == nil })
+        }
+    }
+
     @Test(
         "An entry whose writer has a different history is ignored, once the gateway has compared its own"
     )

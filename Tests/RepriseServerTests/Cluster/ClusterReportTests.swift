@@ -130,12 +130,37 @@ struct ClusterReportTests {
     func monitoredStream() async throws {
         try await withPlace { place in
             let port = try MonitoringPort(place.server.monitor)
-            let node = try #require(await MonitoredNode(at: port))
+            let node = try await MonitoredNode.look(at: port).get()
             let stream = try await place.look().stream
-            let copy = try #require(await MonitoredStream(stream, of: node, at: port))
+            let found = try await MonitoredStream.look(for: stream, of: node, at: port).get()
+            let copy = try #require(found)
             #expect(copy.leader == node.name && !node.name.isEmpty)
-            let other = await MonitoredStream(stream + "2", of: node, at: port)
+            let other = try await MonitoredStream.look(for: stream + "2", of: node, at: port).get()
             #expect(other.map(\.leader) == nil)
+        }
+    }
+
+    @Test(
+        "An answer of a monitoring port with more than 16 MiB is not read to its end, and a problem",
+        .limit("tool.monitor"), arguments: [0, 1])
+    func largeAnswer(extra: Int) async throws {
+        #expect(ClusterLimits.monitorBytes == 16_777_216)
+        let json = #"{"version": "9.0.0", "jetstream": {"config": {"sync_always": true}}}"#
+        let filling = [UInt8](
+            repeating: 0x20, count: ClusterLimits.monitorBytes + extra - json.utf8.count)
+        try await OddServer.run { _, answer in
+            // Without a length: what comes is counted.
+            try await answer.head(200)
+            try await answer.write(filling)
+            try await answer.write(json)
+        } test: { url, host, _ in
+            let port = try MonitoringPort(url)
+            let outage = await ClusterOutage(
+                cluster: "tests", servers: "nats://n1", stream: "S", at: [port])
+            #expect(outage.nodes.map(\.answers) == [extra == 0])
+            #expect(outage.problems.map(\.code) == (extra == 0 ? [] : ["tooLarge"]))
+            guard extra > 0 else { return }
+            #expect(outage.problems.first?.message.hasPrefix("\(host) answers with more") == true)
         }
     }
 
@@ -203,7 +228,8 @@ struct ClusterReportTests {
                 StuckReport(sequence: 9, reason: "It is broken.", name: "gateway1.example.org")
             ]
             var report = report(found)
-            report.add(nil, at: try MonitoringPort("http://n2.example.org:8222"))
+            let port = try MonitoringPort("http://n2.example.org:8222")
+            report.add(.failure(port.doesNotAnswer), at: port)
             for line in report.lines {
                 #expect(line.count <= 80 && line.count { $0 == "`" } % 2 == 0, "\(line)")
             }

@@ -33,6 +33,8 @@ struct FaultyJournal {
     private(set) var entries: [StoredEntry] = []
     /// The most entries that are read at once.
     var pageEntries = 64
+    /// Those that the node that leads has lost: they cannot be read.
+    var missing: Set<Int64> = []
     /// The first entry that can be read.
     private(set) var first: Int64 = 1
     private(set) var lostCount = 0
@@ -72,9 +74,12 @@ struct FaultyJournal {
         return heard
     }
 
-    /// The entries behind one, at most so many.
+    /// The entries behind one, at most so many, up to the next that is missing.
     func read(after sequence: Int64, limit: Int? = nil) -> [StoredEntry] {
-        Array(entries.dropFirst(Int(max(sequence, first - 1))).prefix(limit ?? pageEntries))
+        let there = entries.dropFirst(Int(max(sequence, first - 1)))
+            .drop { missing.contains($0.sequence) }
+        return Array(
+            there.prefix(limit ?? pageEntries).prefix { !missing.contains($0.sequence) })
     }
 
     /// Removes what is before, as a purge does.

@@ -265,6 +265,33 @@ struct MemoryServerTests {
         #expect(hint.to?.text == "ada")
     }
 
+    @Test("Nobody is ahead of a log that begins anew: what comes then is unread, and pushed")
+    func restored() async throws {
+        let phone = MemoryNotifications(clock: clock)
+        try server.addPhone(phone, of: "ada")
+        for text in ["one", "two"] {
+            try server.post(Note(text: text), to: "general", from: "bob")
+        }
+        await server.push()
+        #expect(phone.delivered.map(\.request.content.body) == ["one", "two"])
+        try await running("ada", { $0.clock = clock }) { client in
+            let general = client.channel("general", of: Note.self)
+            try await general.consume(as: "inbox") { _ in }
+            for await page in general.messages() where page.count == 2 {
+                try await general.markRead(upTo: try #require(page.last))
+                break
+            }
+            try await clock.advance(by: .seconds(1)) {
+                server.unread(of: "general", for: "ada") == 0
+            }
+        }
+        try server.changeEpoch("general")
+        try server.post(Note(text: "anew"), to: "general", from: "bob")
+        #expect(server.unread(of: "general", for: "ada") == 1)
+        await server.push()
+        #expect(phone.delivered.last?.request.content.body == "anew")
+    }
+
     @Test("A user with that setting gets a push without a sound while he reads on another device")
     func elsewhere() async throws {
         let other = MemoryNotifications(clock: clock)
