@@ -261,7 +261,8 @@ package actor ClusterReplica {
             }
         }
         try heard(entries, isRead: true)
-        let isMissing = first.map { noteMissing(after: sequence, entries.first, first: $0) } ?? false
+        let isMissing =
+            first.map { noteMissing(after: sequence, entries.first, first: $0) } ?? false
         // What is not confirmed, or not there, is read again after a silence.
         try follow(
             tail.read(
