@@ -57,7 +57,7 @@ actor ClientAccounts {
     /// Opens them, without waiting, and records what has come early.
     nonisolated func open() { Task { try await opened() } }
 
-    /// Opens them, or waits for whoever does.
+    /// Opens them, or waits for whoever does; if that fails, tries once more.
     ///
     /// - Parameter reopens: whether an account that a failed change has left closed is opened.
     /// - Returns: the accounts, with everything in the journal that had come early.
@@ -65,6 +65,9 @@ actor ClientAccounts {
     @discardableResult
     func opened(reopens: Bool = true) async throws -> DeviceAccounts {
         if let fault { throw fault }
+        // A try that began before this call may fail for a reason that has gone since.
+        _ = await opening?.result
+        _ = await reopening?.result
         guard !isClosed else { throw RepriseError(.closed, "The client is closed.") }
         let accounts: DeviceAccounts
         if let open = life.withLock({ $0.accounts }) {
