@@ -18,11 +18,11 @@ struct DiagnosticsPageTests {
             contentsOf: Command.root.appending(path: "docs/diagnostics.md"), encoding: .utf8)
         return page.split(separator: "\n").compactMap { line in
             let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-            guard cells.count == 3, cells[0].hasPrefix("`"), cells[0].hasSuffix(".`") else {
+            guard cells.count == 2, cells[0].hasPrefix("`"), cells[0].hasSuffix(".`") else {
                 return nil
             }
             // What follows a key in parentheses or behind a colon are its values.
-            let plain = cells[2].replacing(/\([^)]*\)/, with: "").prefix { $0 != ":" }
+            let plain = cells[1].replacing(/\([^)]*\)/, with: "").prefix { $0 != ":" }
             let keys = plain.matches(of: /`([A-Za-z]+)`/).map { String($0.1) }
             return (cells[0].trimmingCharacters(in: ["`"]), keys)
         }
