@@ -22,7 +22,7 @@ export SWIFT_DETERMINISTIC_HASHING = 1
 SWIFT_SOURCES = Package.swift Sources Lab Tests Benchmarks/Sources Examples
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test build format lint reference docs bench chaos linear crash powerloss damage network fuzz sanitize simulate search stats picture clean
+.PHONY: help setup demo test apps build format lint reference docs bench chaos linear crash powerloss damage network fuzz sanitize simulate search stats picture clean
 
 help: ## List what can be made
 	@echo 'Reprise: delivers messages, taps and background work to an app, and accounts for each.'
@@ -62,8 +62,14 @@ else
 		demo $(SCENARIO) $(if $(SEED),--seed $(SEED)) $(ARGS)
 endif
 
-test: setup ## Run all tests, and build an app that depends on the SDK
-	@./scripts/test $(if $(FILTER),'$(FILTER)')
+test: setup ## Run all tests, or those that FILTER, a regular expression, chooses
+	@swift build --traits Lab --build-tests
+	@./scripts/run-tests $(if $(FILTER),'$(FILTER)')
+
+apps: setup ## Build an app that depends on the SDK, and compile what is Apple's alone
+	@swift build --traits Lab --build-tests
+	@./scripts/check-consumer
+	@./scripts/check-apple
 
 network: setup ## Cut, truncate, half-open real connections by seed, for MINUTES
 	@swift build --traits Lab --build-tests
