@@ -220,14 +220,35 @@ package struct PushMachine: Sendable {
             return .dead(since: since)
         case .later(let wait, _):
             circuits[partition] = nil
-            guard attempts + 1 < PushLimits.attempts else { return .dropped(.exhausted) }
-            return .again(after: Self.wait(wait, attempts, jitter), isAttempt: true)
+            return Self.later(wait, attempts, jitter)
         case .unavailable(let wait, _, let again):
             return partitionFailed(partition, retryAfter: wait, again: again, attempts, now, jitter)
         case .unauthorized:
             let wait = PushLimits.circuitLongest
             return partitionFailed(partition, retryAfter: wait, again: .zero, attempts, now, jitter)
         }
+    }
+
+    /// A push was not sent: nothing is known of its partition, and another push may probe it.
+    ///
+    /// - Parameters:
+    ///   - partition: the partition that was not asked.
+    ///   - attempts: the number of earlier attempts.
+    ///   - jitter: drawn by the driver, 0..<1.
+    /// - Returns: what to record if it is to be sent later.
+    package mutating func notSent(
+        partition: String = "", attempts: Int, jitter: Double
+    ) -> Acknowledgement {
+        underWay -= 1
+        circuits[partition]?.notTried()
+        return Self.later(PushLimits.afterFailure, attempts, jitter)
+    }
+
+    private static func later(
+        _ asked: Duration?, _ attempts: Int, _ jitter: Double
+    ) -> Acknowledgement {
+        guard attempts + 1 < PushLimits.attempts else { return .dropped(.exhausted) }
+        return .again(after: wait(asked, attempts, jitter), isAttempt: true)
     }
 
     /// The provider's failure is not counted as the push's attempt; the circuit's wait replaces the

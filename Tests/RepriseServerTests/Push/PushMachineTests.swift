@@ -173,6 +173,29 @@ struct PushMachineTests {
         #expect(machine.next(now: .seconds(7)).count == 8)
     }
 
+    @Test("a push that is not sent after all says nothing of a provider that is down")
+    func notSent() {
+        var machine = machine(concurrency: 10)
+        for _ in 0..<5 {
+            _ = machine.answered(.unavailable(nil, "down"), attempts: 0, now: .zero, jitter: 0.9)
+        }
+        machine.othersQueued(dueAfter: .zero, now: .zero)
+        let load = PushMachine.Action.load(PushLimits.page)
+        let rows = (1...3).map { PushMachine.Row(number: $0, target: target("\($0)")) }
+        #expect(machine.next(now: .seconds(1)) == [load])
+        machine.loaded(rows, isAll: true, next: nil, now: .seconds(1))
+        #expect(machine.next(now: .seconds(1)) == [.send(1), .release([2, 3])])
+        #expect(
+            machine.notSent(attempts: 0, jitter: 0.5)
+                == .again(after: .seconds(1), isAttempt: true))
+        #expect(machine.downCount == 1)
+        #expect(machine.next(now: .seconds(1)) == [load], "another one finds out")
+        machine.loaded(Array(rows[1...]), isAll: true, next: nil, now: .seconds(1))
+        #expect(machine.next(now: .seconds(1)) == [.send(2), .release([3])])
+        _ = machine.answered(.accepted, attempts: 0, now: .seconds(1), jitter: 0.9)
+        #expect(machine.downCount == 0)
+    }
+
     @Test("one push service of the web that is down holds up no other")
     func partitions() {
         var machine = machine(concurrency: 10)
