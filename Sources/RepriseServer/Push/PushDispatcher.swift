@@ -136,7 +136,7 @@ package actor PushDispatcher {
                 if lease != nil { try await queue.resume(provider.service) }
                 try await scanner.begin()
                 try await queue.hurry(provider.service, now: clock.wall())
-                machine.started(queued: try await queue.count(provider.service))
+                machine.started(queued: try await queue.alertCount(provider.service))
                 break
             } catch {
                 failed("begin", error)
@@ -278,7 +278,8 @@ package actor PushDispatcher {
                 provider.service, now: wall, limit: limit, except: machine.inFlight)
             if !page.broken.isEmpty {
                 logger.error("push: unreadable rows are removed from the queue")
-                try await queue.remove(page.broken)
+                let alerts = try await queue.remove(page.broken)
+                machine.settled(page.broken, removed: alerts, next: nil)
             }
             let fresh = page.pushes.filter { !machine.holds($0.entry.number) }
             await unread.prepare(Set(fresh.map(\.entry.user)))

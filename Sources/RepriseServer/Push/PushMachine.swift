@@ -62,7 +62,7 @@ package struct PushMachine: Sendable {
     private var mustRecover = true
     private var isRecovering = false
 
-    /// The number of rows in the queue.
+    /// The number of alerts in the queue.
     package private(set) var queued = 0
     private var isLoading = false
     private var mayHaveMore = true
@@ -96,7 +96,7 @@ package struct PushMachine: Sendable {
 
     // MARK: Events
 
-    /// The store has reported the queue's length.
+    /// The store has reported the number of alerts in the queue.
     package mutating func started(queued: Int) { self.queued = queued }
 
     /// A message is durable.
@@ -280,7 +280,7 @@ package struct PushMachine: Sendable {
     ///
     /// - Parameters:
     ///   - numbers: the rows.
-    ///   - removed: how many have left the queue.
+    ///   - removed: how many alerts have left the queue.
     ///   - next: when the earliest remaining row is due again.
     package mutating func settled(_ numbers: [Int64], removed: Int, next: Duration?) {
         if isLoading {
