@@ -39,6 +39,8 @@ package actor PushDispatcher {
     private var machine: PushMachine
     private var troubles = PushTroubles()
     private var calendar: WallClockGuard
+    /// The wall clock at the last load.
+    private var loadedAt = WallTime(milliseconds: 0)
     /// Pushes in memory, by row.
     private var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
     private var settlements = PushSettlements()
@@ -274,6 +276,8 @@ package actor PushDispatcher {
     private func load(_ limit: Int) async {
         do {
             let wall = clock.wall()
+            if wall < loadedAt { try await queue.hurry(provider.service, now: wall) }
+            loadedAt = wall
             let page = try await queue.due(
                 provider.service, now: wall, limit: limit, except: machine.inFlight)
             if !page.broken.isEmpty {
