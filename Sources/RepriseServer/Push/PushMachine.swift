@@ -61,6 +61,7 @@ package struct PushMachine: Sendable {
     private var scans: FanOutScanOrder
     private var mustRecover = true
     private var isRecovering = false
+    private var recoverAfter: Duration = .zero
 
     /// The number of alerts in the queue.
     package private(set) var queued = 0
@@ -110,7 +111,11 @@ package struct PushMachine: Sendable {
     /// The scan of all channels has ended; its results arrived through ``stored(_:in:now:)``.
     package mutating func recovered(succeeded: Bool, now: Duration) {
         isRecovering = false
-        guard !succeeded else { return }
+        guard !succeeded else {
+            // It has found more than can be noted: until then those have left the buffer.
+            if mustRecover { recoverAfter = now + PushLimits.grace + PushLimits.slot }
+            return
+        }
         mustRecover = true
         pausedUntil = now + PushLimits.afterFailure
     }
@@ -301,7 +306,7 @@ package struct PushMachine: Sendable {
             pausedUntil = nil
         }
         var actions: [Action] = []
-        if mustRecover, !isRecovering {
+        if mustRecover, !isRecovering, recoverAfter <= now {
             mustRecover = false
             isRecovering = true
             actions.append(.recover)
@@ -327,6 +332,7 @@ package struct PushMachine: Sendable {
             moments.append(waitingSince + PushLimits.waitsInMemory)
         }
         if let due = scans.due { moments.append(due) }
+        if mustRecover, !isRecovering { moments.append(recoverAfter) }
         if case .none(let until)? = circuits[""]?.permission(now: now) {
             if let until { moments.append(until) }
         } else if let nextDue, !isLoading, !isFull {

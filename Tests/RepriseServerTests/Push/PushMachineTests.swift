@@ -254,6 +254,27 @@ struct PushMachineTests {
         #expect(machine.next(now: wait) == [.scan(channel("c2"), through: 1)])
     }
 
+    @Test("channels that could not be noted are looked for again once the others are scanned")
+    func moreThanNoted() {
+        var machine = PushMachine(concurrency: 2)
+        func find(_ now: Duration) {
+            for number in 0...65_536 {
+                machine.stored(1, in: channel("c\(number)"), now: now)
+            }
+            machine.recovered(succeeded: true, now: now)
+        }
+        #expect(machine.next(now: .zero).contains(.recover))
+        machine.loaded([], isAll: true, next: nil, now: .zero)
+        find(.zero)
+        #expect(machine.next(now: .zero).isEmpty, "no more can be noted yet")
+        #expect(machine.wake(now: .zero) == wait)
+        #expect(
+            machine.next(now: wait)
+                == [.recover, .scan(channel("c0"), through: 1), .scan(channel("c1"), through: 1)])
+        find(wait)
+        #expect(machine.next(now: wait + wait).isEmpty, "the last one was noted")
+    }
+
     @Test("a row that was settled while the queue was being read is not taken for a new one")
     func settledMeanwhile() {
         var machine = machine()
