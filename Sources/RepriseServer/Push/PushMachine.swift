@@ -376,6 +376,7 @@ package struct PushMachine: Sendable {
         waiting.removeAll(keepingCapacity: true)
         waitingStart = 0
         mayHaveMore = true
+        meanwhile.hasMore = true
         actions.append(.release(numbers))
     }
 

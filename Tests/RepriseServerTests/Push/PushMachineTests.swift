@@ -317,6 +317,22 @@ struct PushMachineTests {
         #expect(!machine.holds(2))
     }
 
+    @Test("a push that is released while the queue is being read is read again after that")
+    func releasedMeanwhile() {
+        var machine = machine(concurrency: 2)
+        machine.othersQueued(dueAfter: .zero, now: .zero)
+        _ = machine.next(now: .zero)
+        let load = PushMachine.Action.load(PushLimits.page)
+        let rows = (1...3).map { PushMachine.Row(number: $0, target: target("\($0)")) }
+        machine.loaded(rows, isAll: false, next: nil, now: .zero)
+        #expect(machine.next(now: .zero) == [.send(1), .send(2), load])
+        let late = PushLimits.waitsInMemory
+        #expect(machine.next(now: late) == [.release([3])])
+        // What is read does not have it, because it was held.
+        machine.loaded([], isAll: true, next: nil, now: late)
+        #expect(machine.next(now: late) == [load])
+    }
+
     @Test("a recovery that fails is made again")
     func recovery() {
         var machine = PushMachine(concurrency: 1)
