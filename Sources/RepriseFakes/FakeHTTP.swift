@@ -52,4 +52,6 @@ public enum FakeAnswer: Hashable, Sendable {
     case cut
     /// It begins an answer and ends the connection in its middle.
     case cutInBody
+    /// It begins an answer and never ends it.
+    case hangInBody
 }

@@ -200,14 +200,19 @@ private final class FakeHandler: ChannelInboundHandler {
         case .status(let status, let headers, let body):
             write(context, status, headers, body)
             context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        case .hangInBody: beginAnswer(context)
         case .cutInBody:
-            write(context, 200, ["content-length": "100"], "{\"rea")
-            context.flush()
+            beginAnswer(context)
             let connection = connection
             connection.eventLoop.scheduleTask(in: .milliseconds(20)) {
                 connection.close(promise: nil)
             }
         }
+    }
+
+    private func beginAnswer(_ context: ChannelHandlerContext) {
+        write(context, 200, ["content-length": "100"], "{\"rea")
+        context.flush()
     }
 
     private func write(

@@ -40,6 +40,8 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var key: String?
     /// Whether the router receives the parts of this request.
     private var isForwarding = false
+    /// Whether this request is a HEAD, whose answer has no body (RFC 9110 §9.3.2).
+    private var asksForHead = false
     /// Whether the client supports HTTP/1.1, and so informational answers.
     private var isModern = false
     private var timer: (task: Scheduled<Void>, deadline: NIODeadline)?
@@ -147,6 +149,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let isLost = switches && (bodyBytes != 0 || head.method == .CONNECT)
         isDecoderSpent = switches
         isForwarding = false
+        asksForHead = head.method == .HEAD
         isModern = (head.version.major, head.version.minor) >= (1, 1)
         key = nil
         machine.headRead(bodyBytes: bodyBytes, isLast: !head.isKeepAlive || isLost)
@@ -236,8 +239,10 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             ])
         _ = machine.answerBegan(isLast: true)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
-        context.write(
-            wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: text)))), promise: nil)
+        if !asksForHead {
+            context.write(
+                wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: text)))), promise: nil)
+        }
         context.write(wrapOutboundOut(.end(nil)), promise: nil)
         let action = machine.answerEnded(now: .now())
         context.flush()
@@ -364,6 +369,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             if isForwarding { context.fireErrorCaught(error) }
         case .head:
             isForwarding = false
+            asksForHead = false
             machine.headRead(bodyBytes: nil, isLast: true)
             if error as? HTTPParserError == .headerOverflow {
                 refuse("The head of the request is too large.", .requestHeaderFieldsTooLarge)

@@ -32,6 +32,7 @@ struct FanOutScanOrder: Sendable {
     ///
     /// - Returns: false if the buffer is full: all channels must be scanned.
     mutating func note(_ seq: Int64, in channel: ChannelName, now: Duration) -> Bool {
+        if let wanted = target[channel], wanted >= seq { return true }
         if let last = noted[channel]?.indices.last, let slot = noted[channel]?[last],
             now - slot.began < PushLimits.slot
         {

@@ -40,6 +40,9 @@ struct PushCircuit: Sendable {
         if downUntil != nil { isProbing = true }
     }
 
+    /// A push that was being sent was not: if it was the probe, another one follows.
+    mutating func notTried() { isProbing = false }
+
     /// The provider has not answered, or reports that it is down.
     mutating func failed(retryAfter: Duration?, now: Duration, jitter: Double) {
         // Pushes in flight when the circuit opened count once.

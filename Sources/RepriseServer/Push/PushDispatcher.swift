@@ -39,6 +39,8 @@ package actor PushDispatcher {
     private var machine: PushMachine
     private var troubles = PushTroubles()
     private var calendar: WallClockGuard
+    /// The wall clock at the last load.
+    private var loadedAt = WallTime(milliseconds: 0)
     /// Pushes in memory, by row.
     private var pushes: [Int64: (due: DuePush, kind: PushHint.Kind, isQuiet: Bool)] = [:]
     private var settlements = PushSettlements()
@@ -136,7 +138,7 @@ package actor PushDispatcher {
                 if lease != nil { try await queue.resume(provider.service) }
                 try await scanner.begin()
                 try await queue.hurry(provider.service, now: clock.wall())
-                machine.started(queued: try await queue.count(provider.service))
+                machine.started(queued: try await queue.alertCount(provider.service))
                 break
             } catch {
                 failed("begin", error)
@@ -274,11 +276,14 @@ package actor PushDispatcher {
     private func load(_ limit: Int) async {
         do {
             let wall = clock.wall()
+            if wall < loadedAt { try await queue.hurry(provider.service, now: wall) }
+            loadedAt = wall
             let page = try await queue.due(
                 provider.service, now: wall, limit: limit, except: machine.inFlight)
             if !page.broken.isEmpty {
                 logger.error("push: unreadable rows are removed from the queue")
-                try await queue.remove(page.broken)
+                let alerts = try await queue.remove(page.broken)
+                machine.settled(page.broken, removed: alerts, next: nil)
             }
             let fresh = page.pushes.filter { !machine.holds($0.entry.number) }
             await unread.prepare(Set(fresh.map(\.entry.user)))
@@ -322,43 +327,53 @@ package actor PushDispatcher {
         if let address = due.address, let until = died[address], until > clock.uptime() {
             // The row was read before its address became invalid; it is read again once that is
             // recorded.
-            let instead = PushMachine.Acknowledgement.again(
-                after: PushLimits.waitsInMemory * 2, isAttempt: false)
-            return ended(due, .accepted, instead: instead)
+            return notSent(due, .again(after: PushLimits.waitsInMemory * 2, isAttempt: false))
         }
         do {
             switch try await maker.push(due, as: kind, isQuiet: isQuiet) {
             case .push where lease?.isCurrent == false:
-                ended(due, .later(PushLimits.afterFailure, "Another gateway pushes now."))
+                notSent(due, reason: "Another gateway pushes now.")
             case .push(let push): ended(due, await provider.send(push))
-            case .gone: ended(due, .accepted, instead: .dropped(.gone))
+            case .gone: notSent(due, .dropped(.gone))
             }
         } catch {
             failed("making a push", error)
-            ended(due, .later(PushLimits.afterFailure, "The store failed."))
+            notSent(due, reason: "The store failed.")
         }
     }
 
-    private func ended(
-        _ due: DuePush, _ outcome: PushOutcome, instead: PushMachine.Acknowledgement? = nil
-    ) {
+    private func ended(_ due: DuePush, _ outcome: PushOutcome) {
         let now = clock.uptime()
+        let partition = due.address?.partition ?? ""
         let acknowledgement = machine.answered(
-            outcome, partition: due.address?.partition ?? "", attempts: due.entry.attempts,
-            now: now,
+            outcome, partition: partition, attempts: due.entry.attempts, now: now,
             jitter: .random(in: 0..<1))
-        tell(outcome, partition: due.address?.partition ?? "", now)
+        tell(outcome, partition: partition, now)
         if case .dead = acknowledgement, let address = due.address {
             if died.count >= PushLimits.queued { died = died.filter { $0.value > now } }
             died[address] = now + PushLimits.waitsInMemory * 2
         }
+        ended(due, acknowledgement, outcome.reason)
+    }
+
+    /// The provider was not asked; nil sends the push later.
+    private func notSent(
+        _ due: DuePush, _ acknowledgement: PushMachine.Acknowledgement? = nil,
+        reason: String? = nil
+    ) {
+        let later = machine.notSent(
+            partition: due.address?.partition ?? "", attempts: due.entry.attempts,
+            jitter: .random(in: 0..<1))
+        ended(due, acknowledgement ?? later, reason)
+    }
+
+    private func ended(
+        _ due: DuePush, _ acknowledgement: PushMachine.Acknowledgement, _ reason: String?
+    ) {
         tell(
             "A push has its outcome.", due,
-            [
-                "outcome": (instead ?? acknowledgement).outcome,
-                "reason": instead == nil ? outcome.reason : nil,
-            ])
-        note(due, instead ?? acknowledgement)
+            ["outcome": acknowledgement.outcome, "reason": reason])
+        note(due, acknowledgement)
         signal.yield()
     }
 

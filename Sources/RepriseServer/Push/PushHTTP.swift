@@ -50,23 +50,45 @@ enum PushHTTP {
             eventLoopGroupProvider: .shared(PushLoop.loop), configuration: configuration)
     }
 
+    /// - Parameter time: from connecting to the last byte.
     /// - Throws: the client's errors, and `CancellationError`.
     static func send(
         _ request: HTTPClientRequest, by client: HTTPClient,
         within time: Duration = PushLimits.answer, now: Date
     ) async throws -> PushAnswer {
-        let response = try await client.execute(
-            request, timeout: TimeAmount(time))
-        var bytes: [UInt8] = []
-        // Read to its end, so that the connection can be reused; a longer answer ends it.
-        for try await piece in response.body {
-            bytes.append(contentsOf: piece.readableBytesView)
-            guard bytes.count <= PushLimits.answerBytes else { break }
-        }
+        let end = NIODeadline.now() + TimeAmount(time)
+        let response = try await client.execute(request, deadline: end)
         return PushAnswer(
             status: Int(response.status.code),
             retryAfter: retryAfter(response.headers.first(name: "retry-after"), now: now),
-            body: Array(bytes.prefix(PushLimits.answerBytes)))
+            body: try await body(of: response, until: end))
+    }
+
+    /// The client's own deadline ends with the head of the answer and does not bound a slow body.
+    private static func body(
+        of response: HTTPClientResponse, until end: NIODeadline
+    ) async throws -> [UInt8] {
+        let reading = Task<[UInt8], any Error>(executorPreference: PushLoop.executor) {
+            var bytes: [UInt8] = []
+            // Read to its end, so that the connection can be reused; a longer answer ends it.
+            for try await piece in response.body {
+                bytes.append(contentsOf: piece.readableBytesView)
+                guard bytes.count <= PushLimits.answerBytes else { break }
+            }
+            return Array(bytes.prefix(PushLimits.answerBytes))
+        }
+        // A timer of the loop: `Task.sleep` keeps its own to the end, also if it is cancelled.
+        let timer = PushLoop.loop.scheduleTask(deadline: end) { reading.cancel() }
+        defer { timer.cancel() }
+        do {
+            return try await withTaskCancellationHandler {
+                try await reading.value
+            } onCancel: {
+                reading.cancel()
+            }
+        } catch is CancellationError where !Task.isCancelled {
+            throw HTTPClientError.deadlineExceeded
+        }
     }
 
     /// RFC 9110 §10.2.3.

@@ -61,8 +61,9 @@ package struct PushMachine: Sendable {
     private var scans: FanOutScanOrder
     private var mustRecover = true
     private var isRecovering = false
+    private var recoverAfter: Duration = .zero
 
-    /// The number of rows in the queue.
+    /// The number of alerts in the queue.
     package private(set) var queued = 0
     private var isLoading = false
     private var mayHaveMore = true
@@ -96,7 +97,7 @@ package struct PushMachine: Sendable {
 
     // MARK: Events
 
-    /// The store has reported the queue's length.
+    /// The store has reported the number of alerts in the queue.
     package mutating func started(queued: Int) { self.queued = queued }
 
     /// A message is durable.
@@ -110,7 +111,11 @@ package struct PushMachine: Sendable {
     /// The scan of all channels has ended; its results arrived through ``stored(_:in:now:)``.
     package mutating func recovered(succeeded: Bool, now: Duration) {
         isRecovering = false
-        guard !succeeded else { return }
+        guard !succeeded else {
+            // It has found more than can be noted: until then those have left the buffer.
+            if mustRecover { recoverAfter = now + PushLimits.grace + PushLimits.slot }
+            return
+        }
         mustRecover = true
         pausedUntil = now + PushLimits.afterFailure
     }
@@ -220,14 +225,35 @@ package struct PushMachine: Sendable {
             return .dead(since: since)
         case .later(let wait, _):
             circuits[partition] = nil
-            guard attempts + 1 < PushLimits.attempts else { return .dropped(.exhausted) }
-            return .again(after: Self.wait(wait, attempts, jitter), isAttempt: true)
+            return Self.later(wait, attempts, jitter)
         case .unavailable(let wait, _, let again):
             return partitionFailed(partition, retryAfter: wait, again: again, attempts, now, jitter)
         case .unauthorized:
             let wait = PushLimits.circuitLongest
             return partitionFailed(partition, retryAfter: wait, again: .zero, attempts, now, jitter)
         }
+    }
+
+    /// A push was not sent: nothing is known of its partition, and another push may probe it.
+    ///
+    /// - Parameters:
+    ///   - partition: the partition that was not asked.
+    ///   - attempts: the number of earlier attempts.
+    ///   - jitter: drawn by the driver, 0..<1.
+    /// - Returns: what to record if it is to be sent later.
+    package mutating func notSent(
+        partition: String = "", attempts: Int, jitter: Double
+    ) -> Acknowledgement {
+        underWay -= 1
+        circuits[partition]?.notTried()
+        return Self.later(PushLimits.afterFailure, attempts, jitter)
+    }
+
+    private static func later(
+        _ asked: Duration?, _ attempts: Int, _ jitter: Double
+    ) -> Acknowledgement {
+        guard attempts + 1 < PushLimits.attempts else { return .dropped(.exhausted) }
+        return .again(after: wait(asked, attempts, jitter), isAttempt: true)
     }
 
     /// The provider's failure is not counted as the push's attempt; the circuit's wait replaces the
@@ -259,7 +285,7 @@ package struct PushMachine: Sendable {
     ///
     /// - Parameters:
     ///   - numbers: the rows.
-    ///   - removed: how many have left the queue.
+    ///   - removed: how many alerts have left the queue.
     ///   - next: when the earliest remaining row is due again.
     package mutating func settled(_ numbers: [Int64], removed: Int, next: Duration?) {
         if isLoading {
@@ -280,7 +306,7 @@ package struct PushMachine: Sendable {
             pausedUntil = nil
         }
         var actions: [Action] = []
-        if mustRecover, !isRecovering {
+        if mustRecover, !isRecovering, recoverAfter <= now {
             mustRecover = false
             isRecovering = true
             actions.append(.recover)
@@ -306,6 +332,7 @@ package struct PushMachine: Sendable {
             moments.append(waitingSince + PushLimits.waitsInMemory)
         }
         if let due = scans.due { moments.append(due) }
+        if mustRecover, !isRecovering { moments.append(recoverAfter) }
         if case .none(let until)? = circuits[""]?.permission(now: now) {
             if let until { moments.append(until) }
         } else if let nextDue, !isLoading, !isFull {
@@ -349,6 +376,7 @@ package struct PushMachine: Sendable {
         waiting.removeAll(keepingCapacity: true)
         waitingStart = 0
         mayHaveMore = true
+        meanwhile.hasMore = true
         actions.append(.release(numbers))
     }
 

@@ -207,6 +207,16 @@ struct HTTPConnectionTests {
         }
     }
 
+    @Test("a HEAD without a good Host is refused without a body")
+    func badHead() async throws {
+        try await RunningServer.with { server in
+            let socket = try PlainSocket(port: server.port)
+            try await socket.send("HEAD /healthz HTTP/1.1\r\n\r\n")
+            let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
+            #expect(answer.hasPrefix("HTTP/1.1 400 ") && answer.hasSuffix("\r\n\r\n"))
+        }
+    }
+
     @Test(
         "every spelling of a good Host is taken",
         arguments: ["localhost", "LOCALHOST:8080", "127.0.0.1", "[::1]:1", "localhost:"])

@@ -105,6 +105,19 @@ struct PushBoundTests {
     }
 
     @Test(
+        "a push service gets another token once the calendar is set, forward or back",
+        arguments: [Duration.seconds(7 * 3_600), .seconds(-60)])
+    func vapidCalendar(by: Duration) throws {
+        var vapid = try Self.vapid()
+        let clock = ManualClock()
+        let first = try vapid.authorization(for: "https://a.example", clock: clock)
+        clock.jumpWall(by: by)
+        let second = try vapid.authorization(for: "https://a.example", clock: clock)
+        #expect(second != first)
+        #expect(try vapid.authorization(for: "https://a.example", clock: clock) == second)
+    }
+
+    @Test(
         "tokens for 1,000 push services are kept; with one more all are made anew",
         .limit("push.vapidToken"))
     func vapidTokens() throws {

@@ -74,6 +74,26 @@ struct PushCrashTests {
         await push.end()
     }
 
+    @Test("dismissals that wait for a server's start take no place of the alerts in its queue")
+    func dismissals() async throws {
+        let push = try PushUnderTest()
+        try await push.start()
+        try await push.make(members: ["bob"])
+        for device in ["phone", "pad"] { try await push.register(device, of: "bob") }
+        let seq = try await push.publish("m1")
+        try await push.until(pushes: 2)
+        try await push.untilQueueIsEmpty()
+        try await push.move("bob", read: seq, on: "phone")
+        await push.kill()
+        try push.reopen()
+        #expect(try await push.accounts.pushQueue.count(.apns) == 2)
+        try await push.start()
+        try await push.until(pushes: 2)
+        try await push.untilQueueIsEmpty()
+        try await eventually("nothing is queued") { push.dispatcher.figures.queued == 0 }
+        await push.end()
+    }
+
     @Test("messages from before pushing was set up are not pushed")
     func before() async throws {
         let push = try PushUnderTest()

@@ -280,6 +280,28 @@ struct PushDispatchTests {
         }
     }
 
+    @Test("a calendar that is set back by days does not hold up a push that waits")
+    func setBack() async throws {
+        let provider = RecordingProvider { _, count in
+            count == 0 ? .later(.seconds(30), "429") : .accepted
+        }
+        try await withPush(provider) { push in
+            try await push.make(members: ["bob"])
+            try await push.register("phone", of: "bob")
+            let seq = try await push.publish("m1")
+            try await push.until(pushes: 1)
+            try await eventually("its wait is recorded") {
+                let waiting = try await push.accounts.pushQueue.waiting(
+                    for: seq, in: channel("room"), of: try UserID("bob"))
+                return waiting?.first?.attempts == 1
+            }
+            push.clock.jumpWall(by: .seconds(-2 * 86_400))
+            try await push.until(pushes: 2)
+            try await push.untilQueueIsEmpty()
+            #expect(provider.ids == ["m1", "m1"])
+        }
+    }
+
     @Test(
         "a device gets no more than its share at once; the rest comes later, and none is lost",
         .limit("push.deviceRate"))

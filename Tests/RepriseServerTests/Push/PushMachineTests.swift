@@ -173,6 +173,29 @@ struct PushMachineTests {
         #expect(machine.next(now: .seconds(7)).count == 8)
     }
 
+    @Test("a push that is not sent after all says nothing of a provider that is down")
+    func notSent() {
+        var machine = machine(concurrency: 10)
+        for _ in 0..<5 {
+            _ = machine.answered(.unavailable(nil, "down"), attempts: 0, now: .zero, jitter: 0.9)
+        }
+        machine.othersQueued(dueAfter: .zero, now: .zero)
+        let load = PushMachine.Action.load(PushLimits.page)
+        let rows = (1...3).map { PushMachine.Row(number: $0, target: target("\($0)")) }
+        #expect(machine.next(now: .seconds(1)) == [load])
+        machine.loaded(rows, isAll: true, next: nil, now: .seconds(1))
+        #expect(machine.next(now: .seconds(1)) == [.send(1), .release([2, 3])])
+        #expect(
+            machine.notSent(attempts: 0, jitter: 0.5)
+                == .again(after: .seconds(1), isAttempt: true))
+        #expect(machine.downCount == 1)
+        #expect(machine.next(now: .seconds(1)) == [load], "another one finds out")
+        machine.loaded(Array(rows[1...]), isAll: true, next: nil, now: .seconds(1))
+        #expect(machine.next(now: .seconds(1)) == [.send(2), .release([3])])
+        _ = machine.answered(.accepted, attempts: 0, now: .seconds(1), jitter: 0.9)
+        #expect(machine.downCount == 0)
+    }
+
     @Test("one push service of the web that is down holds up no other")
     func partitions() {
         var machine = machine(concurrency: 10)
@@ -231,6 +254,27 @@ struct PushMachineTests {
         #expect(machine.next(now: wait) == [.scan(channel("c2"), through: 1)])
     }
 
+    @Test("channels that could not be noted are looked for again once the others are scanned")
+    func moreThanNoted() {
+        var machine = PushMachine(concurrency: 2)
+        func find(_ now: Duration) {
+            for number in 0...65_536 {
+                machine.stored(1, in: channel("c\(number)"), now: now)
+            }
+            machine.recovered(succeeded: true, now: now)
+        }
+        #expect(machine.next(now: .zero).contains(.recover))
+        machine.loaded([], isAll: true, next: nil, now: .zero)
+        find(.zero)
+        #expect(machine.next(now: .zero).isEmpty, "no more can be noted yet")
+        #expect(machine.wake(now: .zero) == wait)
+        #expect(
+            machine.next(now: wait)
+                == [.recover, .scan(channel("c0"), through: 1), .scan(channel("c1"), through: 1)])
+        find(wait)
+        #expect(machine.next(now: wait + wait).isEmpty, "the last one was noted")
+    }
+
     @Test("a row that was settled while the queue was being read is not taken for a new one")
     func settledMeanwhile() {
         var machine = machine()
@@ -271,6 +315,22 @@ struct PushMachineTests {
         let late = machine.next(now: PushLimits.waitsInMemory)
         #expect(late == [.release([2, 3]), .load(PushLimits.page)])
         #expect(!machine.holds(2))
+    }
+
+    @Test("a push that is released while the queue is being read is read again after that")
+    func releasedMeanwhile() {
+        var machine = machine(concurrency: 2)
+        machine.othersQueued(dueAfter: .zero, now: .zero)
+        _ = machine.next(now: .zero)
+        let load = PushMachine.Action.load(PushLimits.page)
+        let rows = (1...3).map { PushMachine.Row(number: $0, target: target("\($0)")) }
+        machine.loaded(rows, isAll: false, next: nil, now: .zero)
+        #expect(machine.next(now: .zero) == [.send(1), .send(2), load])
+        let late = PushLimits.waitsInMemory
+        #expect(machine.next(now: late) == [.release([3])])
+        // What is read does not have it, because it was held.
+        machine.loaded([], isAll: true, next: nil, now: late)
+        #expect(machine.next(now: late) == [load])
     }
 
     @Test("a recovery that fails is made again")

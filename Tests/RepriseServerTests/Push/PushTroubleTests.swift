@@ -15,7 +15,7 @@ struct PushTroubleTests {
         .limit("push.provider"))
     func apns() async throws {
         try await APNsUnderTest.with(answer: .seconds(2)) { test in
-            for answer in [FakeAnswer.hang, .cutInBody] {
+            for answer in [FakeAnswer.hang, .hangInBody, .cutInBody] {
                 let began = ContinuousClock.now
                 guard case .unavailable = await test.send(answer) else {
                     Issue.record("\(answer)")
@@ -33,8 +33,10 @@ struct PushTroubleTests {
     func webPush() async throws {
         // Only who hangs is waited for: the others have the time that ships, however busy the
         // machine is.
-        try await WebPushUnderTest.with(answer: .milliseconds(300)) {
-            await expectUnavailable($0, .hang)
+        for answer in [FakeAnswer.hang, .hangInBody] {
+            try await WebPushUnderTest.with(answer: .milliseconds(300)) {
+                await expectUnavailable($0, answer)
+            }
         }
         try await WebPushUnderTest.with { test in
             for answer in [FakeAnswer.cut, .cutInBody, .status(503, body: "<html>")] {

@@ -129,6 +129,15 @@ package final class PushQueue: Sendable {
         }
     }
 
+    /// The number of waiting alerts of a service: of what fan-out scans have queued.
+    package func alertCount(_ service: PushService) async throws -> Int {
+        try await database.read { db in
+            try Int.fetchOne(
+                db, sql: "SELECT count(*) FROM push_queue WHERE service = ? AND kind = 'alert'",
+                arguments: [service.rawValue]) ?? 0
+        }
+    }
+
     /// The waiting alerts about one message for a user's devices.
     ///
     /// - Returns: nil in a cluster, where only the gateway that pushes has them.
@@ -212,11 +221,19 @@ package final class PushQueue: Sendable {
     }
 
     /// Removes unreadable rows, so that they block no others.
-    package func remove(_ numbers: [Int64]) async throws {
+    ///
+    /// - Returns: how many of them were alerts.
+    package func remove(_ numbers: [Int64]) async throws -> Int {
         try await database.write { db in
+            var alerts = 0
             for number in numbers {
+                try db.execute(
+                    sql: "DELETE FROM push_queue WHERE id = ? AND kind = 'alert'",
+                    arguments: [number])
+                alerts += db.changesCount
                 try db.execute(sql: "DELETE FROM push_queue WHERE id = ?", arguments: [number])
             }
+            return alerts
         }
     }
 

@@ -5,7 +5,7 @@ import RepriseWire
 package struct VAPID: Sendable {
     private let key: PushKey
     private let subject: String
-    private var tokens: [String: (text: String, made: Duration)] = [:]
+    private var tokens: [String: (text: String, expires: WallTime)] = [:]
 
     /// - Parameters:
     ///   - key: the key that browsers have subscribed with.
@@ -19,15 +19,17 @@ package struct VAPID: Sendable {
     ///
     /// - Parameters:
     ///   - origin: the push service.
-    ///   - clock: both clocks.
-    /// - Returns: the same one for hours.
+    ///   - clock: the calendar.
+    /// - Returns: the same one for hours, unless the calendar is set.
     /// - Throws: the errors of signing.
     package mutating func authorization(
         for origin: String, clock: any Timekeeper
     ) throws -> String {
-        let now = clock.uptime()
-        if let token = tokens[origin], now - token.made < PushLimits.vapidAge { return token.text }
-        let expires = clock.wall().advanced(by: PushLimits.vapidLife).milliseconds / 1_000
+        let now = clock.wall()
+        if let token = tokens[origin], Self.isUsable(now.duration(to: token.expires)) {
+            return token.text
+        }
+        let expires = now.advanced(by: PushLimits.vapidLife)
         let token = try key.token {
             $0.key("typ")
             $0.plain("JWT")
@@ -37,13 +39,19 @@ package struct VAPID: Sendable {
             $0.key("aud")
             $0.string(origin)
             $0.key("exp")
-            $0.integer(expires)
+            $0.integer(expires.milliseconds / 1_000)
             $0.key("sub")
             $0.string(subject)
         }
         let text = "vapid t=\(token), k=\(key.publicText)"
         if tokens.count >= PushLimits.vapidTokens { tokens.removeAll() }
-        tokens[origin] = (text, now)
+        tokens[origin] = (text, expires)
         return text
+    }
+
+    /// Whether a token with this much time left is young, and not of a calendar that was set since:
+    /// push services refuse an end that is past, or more than 24 hours away.
+    private static func isUsable(_ left: Duration) -> Bool {
+        left > PushLimits.vapidLife - PushLimits.vapidAge && left <= PushLimits.vapidLife
     }
 }
