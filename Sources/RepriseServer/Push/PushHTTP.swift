@@ -50,8 +50,7 @@ enum PushHTTP {
             eventLoopGroupProvider: .shared(PushLoop.loop), configuration: configuration)
     }
 
-    /// - Parameter time: from connecting to the last byte.
-    /// - Throws: the client's errors, and `CancellationError`.
+    /// Sends within a time, from connecting to the last byte of the answer.
     static func send(
         _ request: HTTPClientRequest, by client: HTTPClient,
         within time: Duration = PushLimits.answer, now: Date
