@@ -128,6 +128,27 @@ struct EarlyPushTests {
         }
     }
 
+    @Test("two large channels with messages at the same time are both scanned to their end at once")
+    func together() async throws {
+        try await withPush(RecordingProvider(concurrency: 500), connected: []) { push in
+            let users = (0..<600).map { "u\($0)" }
+            for name in ["one", "other"] { try await push.make(name, members: users) }
+            for (number, user) in users.enumerated() {
+                try await push.register(
+                    "d\(number)", of: user, token: String(10_000_000 + number))
+            }
+            try await push.publish("m1", in: "one")
+            try await push.publish("m2", in: "other")
+            let began = push.clock.uptime()
+            try await push.until(pushes: 1, step: .milliseconds(1))
+            try await push.until(pushes: 1_200, step: .microseconds(200))
+            #expect(push.clock.uptime() - began < PushLimits.grace)
+            try await push.pass(.seconds(12))
+            try await push.untilQueueIsEmpty()
+            #expect(push.provider.pushes.count == 1_200)
+        }
+    }
+
     @Test("a server pushes to an absent device while a connected one has its five seconds")
     func live() async throws {
         let folder = try TemporaryFolder()
