@@ -98,7 +98,8 @@ actor FanOutScanner {
     /// Queues pushes for the next members' devices that are not connected; as
     /// ``step(_:through:mayExpire:)``, which follows.
     ///
-    /// Done at once where more than ``PushLimits/messagesPerScan`` messages are to be scanned.
+    /// Done at once where more than ``PushLimits/messagesPerScan`` messages are to be scanned. One
+    /// that has begun goes on to its own target.
     func earlyStep(
         _ channel: ChannelName, through: Int64, mayExpire: Bool
     ) async throws -> Step {
@@ -106,14 +107,12 @@ actor FanOutScanner {
         guard let connected else { return done }
         if early[channel] == nil {
             guard let scan = try await store.scan(service, in: channel), scan.target == nil,
-                through - scan.through <= PushLimits.messagesPerScan
+                through - scan.through <= PushLimits.messagesPerScan,
+                let begun = try await page(of: scan, through, mayExpire), begun.target >= through
             else { return done }
-            early[channel] = try await page(of: scan, through, mayExpire)
+            early[channel] = begun
         }
-        guard var scan = early[channel], scan.target >= through else {
-            early[channel] = nil
-            return done
-        }
+        guard var scan = early[channel] else { return done }
         do {
             let step = try await store.early(
                 service, in: channel, after: scan.scan.user, to: scan.target, scan.candidates,

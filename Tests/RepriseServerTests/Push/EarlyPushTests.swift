@@ -5,6 +5,7 @@ import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
+import Synchronization
 import Testing
 
 /// A device that is not connected is pushed at once; docs/push.md.
@@ -147,6 +148,50 @@ struct EarlyPushTests {
             try await push.untilQueueIsEmpty()
             #expect(push.provider.pushes.count == 1_200)
         }
+    }
+
+    @Test("an early scan is not given up for a message that is stored meanwhile")
+    func meanwhile() async throws {
+        let (gate, open) = AsyncStream<Void>.makeStream()
+        let asked = Mutex(0)
+        let provider = RecordingProvider(concurrency: 500)
+        let push = try PushUnderTest(provider)
+        try await push.accounts.pushQueue.scans.begin(.apns) { _ in 0 }
+        try await push.make(members: (0..<600).map { "u\($0)" })
+        for number in 0..<600 {
+            try await push.register(
+                "d\(number)", of: "u\(number)", token: String(10_000_000 + number))
+        }
+        let dispatcher = PushDispatcher(
+            provider, queue: push.accounts.pushQueue,
+            unread: UnreadCounts(accounts: push.accounts, log: push.log), log: push.log,
+            connected: { _ in
+                let isFirst = asked.withLock { asked in
+                    asked += 1
+                    return asked == 1
+                }
+                if isFirst { for await _ in gate {} }
+                return []
+            }, clock: push.clock, logger: RunningServer.logger)
+        let running = Task { await dispatcher.run() }
+        func publish(_ id: String) async throws {
+            let message = NewMessage(
+                channel: channel("room"), id: try EntryID(id), body: Array(#"{"text":"Hi"}"#.utf8))
+            dispatcher.committed(try await push.log.append([message]).flatMap(\.events))
+        }
+        try await publish("m1")
+        let began = push.clock.uptime()
+        while asked.withLock(\.self) == 0, push.clock.uptime() - began < PushLimits.grace {
+            try await push.pass(.milliseconds(10), step: .milliseconds(10))
+        }
+        try await publish("m2")
+        try await push.pass(PushLimits.slot * 2)
+        open.finish()
+        try await push.until(pushes: 1_200, step: .microseconds(200))
+        #expect(push.clock.uptime() - began < PushLimits.grace)
+        await dispatcher.stop()
+        await running.value
+        await push.end()
     }
 
     @Test("a server pushes to an absent device while a connected one has its five seconds")
