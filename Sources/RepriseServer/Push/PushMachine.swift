@@ -105,7 +105,7 @@ package struct PushMachine: Sendable {
         if !scans.note(seq, in: channel, now: now) { mustRecover = true }
     }
 
-    /// The buffer of noted messages overflowed: all channels must be scanned.
+    /// There are messages that were not noted: all channels must be scanned.
     package mutating func overflowed() { mustRecover = true }
 
     /// The scan of all channels has ended; its results arrived through ``stored(_:in:now:)``.

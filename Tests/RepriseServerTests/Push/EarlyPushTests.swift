@@ -196,6 +196,37 @@ struct EarlyPushTests {
 
     @Test("a server pushes to an absent device while a connected one has its five seconds")
     func live() async throws {
+        try await withServer(devices: ["here": "aaaa", "away": "bbbb"]) { server, provider in
+            let here = try await server.client(as: "bob", device: try EntryID("here"))
+            let start = ContinuousClock.now
+            _ = try await server.gateway.committer.commit([message])
+            try await eventually("both are pushed") { provider.pushes.count == 2 }
+            #expect(ContinuousClock.now - start >= PushLimits.grace)
+            #expect(devices(provider) == ["bbbb", "aaaa"])
+            _ = here
+        }
+    }
+
+    @Test("a server pushes a message that a failed commit stored nevertheless")
+    func failedCommit() async throws {
+        try await withServer(devices: ["away": "bbbb"]) { server, provider in
+            server.log.change { $0.failures = 1 }
+            await expectError(.unavailable) {
+                try await server.gateway.committer.commit([message])
+            }
+            try await eventually("it is pushed") { devices(provider) == ["bbbb"] }
+        }
+    }
+
+    private var message: NewMessage {
+        NewMessage(channel: channel(), id: .random(), body: Array(#"{"text":"Hi"}"#.utf8))
+    }
+
+    /// A server that pushes to these devices of bob's, by their names and tokens.
+    private func withServer(
+        devices: [String: String],
+        _ body: (RunningServer, RecordingProvider) async throws -> Void
+    ) async throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
         let provider = RecordingProvider()
@@ -206,11 +237,10 @@ struct EarlyPushTests {
         let bob = try UserID("bob")
         try await accounts.setMember(
             bob, role: .member, joined: 0, in: channel(), at: WallTime(milliseconds: 1))
-        for name in ["here", "away"] {
+        for (name, token) in devices {
             try await accounts.setDevice(
                 RegisteredDevice(
-                    id: try EntryID(name), platform: "ios",
-                    pushToken: try PushToken(name == "here" ? "aaaa" : "bbbb"),
+                    id: try EntryID(name), platform: "ios", pushToken: try PushToken(token),
                     lastSeen: WallTime(milliseconds: 1)), of: bob)
         }
         await accounts.close()
@@ -221,22 +251,13 @@ struct EarlyPushTests {
         try await RunningServer.with(
             log: log, admission: admission, providers: [provider], folder: folder
         ) { server in
-            let here = try await server.client(as: "bob", device: try EntryID("here"))
             let queue = try DatabaseQueue(path: folder.path + "/accounts.sqlite")
             try await eventually("it has begun") {
                 try await queue.read {
                     try Int.fetchOne($0, sql: "SELECT count(*) FROM push_services") == 1
                 }
             }
-            let start = ContinuousClock.now
-            _ = try await server.gateway.committer.commit([
-                NewMessage(
-                    channel: channel(), id: .random(), body: Array(#"{"text":"Hi"}"#.utf8))
-            ])
-            try await eventually("both are pushed") { provider.pushes.count == 2 }
-            #expect(ContinuousClock.now - start >= PushLimits.grace)
-            #expect(devices(provider) == ["bbbb", "aaaa"])
-            _ = here
+            try await body(server, provider)
         }
     }
 }
