@@ -200,7 +200,10 @@ public struct Server: Service {
             log: log, clock: storage.cluster == nil ? nil : clock, logger: logger,
             // In a cluster the events come with the journal, those of others too.
             onCommit: { if storage.cluster == nil { onCommit($0) } },
-            onFailure: { hub.storingFailed(in: $0) })
+            onFailure: {
+                hub.storingFailed(in: $0)
+                if storage.cluster == nil { pushing.storingFailed() }
+            })
         let presence =
             configuration.presence && admission != nil
             ? PresenceService(

@@ -12,6 +12,8 @@ final class ConnectionSubscriptions {
     private var all: [ChannelName: HubSubscription] = [:]
     /// Subscriptions queued for a read of the log.
     private var turns = ReadTurns<HubSubscription>()
+    /// The one that is being read for; it may have ended meanwhile, and its channel have another.
+    private var reading: HubSubscription?
     private var bucket: TokenBucket
 
     init(of connection: ConnectionHandler) {
@@ -126,6 +128,7 @@ final class ConnectionSubscriptions {
         while let subscription = turns.next(isWritable: connection.isWritable) {
             guard let read = subscription.machine.nextRead() else { continue }
             turns.readStarted()
+            reading = subscription
             if case .state = read {
                 // Later moves are owed again.
                 subscription.tellsPositions = subscription.owesPositions
@@ -143,7 +146,9 @@ final class ConnectionSubscriptions {
 
     func readAnswered(_ answer: LogReader.Answer) {
         turns.readEnded()
-        if let subscription = all[answer.channel] { handle(answer, for: subscription) }
+        if let subscription = reading.take(), all[answer.channel] === subscription {
+            handle(answer, for: subscription)
+        }
         readNext()
     }
 

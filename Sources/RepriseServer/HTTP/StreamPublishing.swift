@@ -20,9 +20,9 @@ struct StreamPublishing {
     private var lineCount = 0
     private var storing: (batch: [PublishedMessage.Reading], task: Task<Outcome, Never>)?
 
-    /// `check` is called before each commit with its number of messages, because a stream may last
-    /// minutes: it waits while the publisher exceeds its rate, and throws once the right to publish
-    /// is lost.
+    /// `check` is called before each commit with its number of lines, also of those refused: each
+    /// has an answer. A stream may last minutes: it waits while the publisher exceeds its rate, and
+    /// throws once the right to publish is lost.
     init(
         _ publisher: HTTPPublisher, _ committer: Committer, _ limits: HTTPLimits,
         check: @escaping @Sendable (Int) async throws -> Void
@@ -103,9 +103,9 @@ struct StreamPublishing {
         let messages = batch.compactMap { reading in
             if case .message(let message) = reading { message } else { nil }
         }
-        let task = Task { [committer, limits, check] in
+        let task = Task { [committer, limits, check, lines = batch.count] in
             do {
-                try await check(messages.count)
+                try await check(lines)
             } catch {
                 return Outcome.failure(Self.known(error))
             }

@@ -51,15 +51,18 @@ package final class GatheredWrites: ChannelOutboundHandler, RemovableChannelHand
     }
 
     private func handOn(_ context: ChannelHandlerContext) {
-        if gathered.readableBytes > 0 {
-            let written = context.eventLoop.makePromise(of: Void.self)
-            for promise in promises { written.futureResult.cascade(to: promise) }
-            promises.removeAll(keepingCapacity: true)
-            context.write(wrapOutboundOut(gathered), promise: written)
-            // TLS has encrypted its input when the flush returns.
-            context.flush()
-            return gathered.clear()
-        }
+        guard gathered.readableBytes > 0 else { return context.flush() }
+        // Taken before: a flush may call back, and what is then written comes after it.
+        var bytes = ByteBuffer()
+        swap(&bytes, &gathered)
+        let written = context.eventLoop.makePromise(of: Void.self)
+        for promise in promises { written.futureResult.cascade(to: promise) }
+        promises.removeAll(keepingCapacity: true)
+        context.write(wrapOutboundOut(bytes), promise: written)
         context.flush()
+        guard gathered.readableBytes == 0 else { return }
+        // TLS has encrypted its input when the flush returns.
+        bytes.clear()
+        gathered = bytes
     }
 }

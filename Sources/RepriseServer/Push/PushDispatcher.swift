@@ -99,6 +99,12 @@ package actor PushDispatcher {
         signal.yield()
     }
 
+    /// Messages may be durable that ``committed(_:)`` does not name; does not block.
+    package nonisolated func storingFailed() {
+        mail.withLock { $0.hasOverflowed = true }
+        signal.yield()
+    }
+
     /// Another part has queued pushes; does not block.
     package nonisolated func othersQueued() {
         mail.withLock { $0.othersQueued = true }

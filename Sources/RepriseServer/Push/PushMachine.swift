@@ -57,11 +57,15 @@ package struct PushMachine: Sendable {
         var settled: Set<Int64> = []
     }
 
+    /// What was noted leaves its buffer within it.
+    private static let recoveryPause = PushLimits.grace + PushLimits.slot
+
     package let concurrency: Int
     private var scans: FanOutScanOrder
     private var mustRecover = true
     private var isRecovering = false
     private var recoverAfter: Duration = .zero
+    private var recoveredAt: Duration?
 
     /// The number of alerts in the queue.
     package private(set) var queued = 0
@@ -105,15 +109,18 @@ package struct PushMachine: Sendable {
         if !scans.note(seq, in: channel, now: now) { mustRecover = true }
     }
 
-    /// The buffer of noted messages overflowed: all channels must be scanned.
-    package mutating func overflowed() { mustRecover = true }
+    /// There are messages that were not noted: all channels must be scanned, but not all the time.
+    package mutating func overflowed() {
+        mustRecover = true
+        if let recoveredAt { recoverAfter = max(recoverAfter, recoveredAt + Self.recoveryPause) }
+    }
 
     /// The scan of all channels has ended; its results arrived through ``stored(_:in:now:)``.
     package mutating func recovered(succeeded: Bool, now: Duration) {
         isRecovering = false
         guard !succeeded else {
-            // It has found more than can be noted: until then those have left the buffer.
-            if mustRecover { recoverAfter = now + PushLimits.grace + PushLimits.slot }
+            recoveredAt = now
+            if mustRecover { recoverAfter = now + Self.recoveryPause }
             return
         }
         mustRecover = true

@@ -90,6 +90,9 @@ struct Pushing: Sendable {
         for dispatcher in running.all { dispatcher.committed(events) }
     }
 
+    /// A commit has failed, and may have stored messages nevertheless; does not block.
+    func storingFailed() { for dispatcher in running.all { dispatcher.storingFailed() } }
+
     /// Pushes until ``stop()``; in a cluster while this gateway has the lease.
     func run() async {
         guard !providers.isEmpty else { return }

@@ -265,6 +265,29 @@ struct CatchUpTests {
         }
     }
 
+    @Test("what was read for a subscription that has ended does not answer the next one")
+    func subscribedAgain() async throws {
+        try await RunningServer.with { server in
+            try await server.fill(channel(), messages: 1)
+            let client = try await server.client()
+            server.log.change { $0.stateDelay = .seconds(1) }
+            try await Self.subscribe(client)
+            try await eventually("the state is read") {
+                server.log.state.withLock { $0.stateDelay == nil }
+            }
+            try await client.send(.unsubscribe([channel()]))
+            try await client.socket.send(TestClient.frame(0x89, []))
+            #expect(try await client.next() == .pong([]))
+            // Nobody hears of this one.
+            try await server.fill(channel(), messages: 1)
+            try await Self.subscribe(client)
+            var received = ReceivedFrame()
+            try await Self.receive(client, into: &received)
+            #expect(received.subscribed.map(\.head) == [2])
+            #expect(received.completed.map(\.through) == [2])
+        }
+    }
+
     @Test("after unsubscribe nothing comes any more")
     func unsubscribe() async throws {
         try await RunningServer.with { server in

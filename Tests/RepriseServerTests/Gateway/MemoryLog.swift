@@ -18,6 +18,8 @@ final class MemoryLog: MessageLog {
         var readFailures = 0
         var appendDelay: Duration?
         var readDelay: Duration?
+        /// How long the next state is on its way once it is read.
+        var stateDelay: Duration?
         /// Sequences to leave out before the next message.
         var gap: Int64 = 0
         var isClosed = false
@@ -69,7 +71,11 @@ final class MemoryLog: MessageLog {
 
     func state(of channel: ChannelName) async throws -> LogChannelState {
         try await hesitate()
-        return state.withLock { Self.state(of: channel, $0) }
+        let (found, delay) = state.withLock { state in
+            (Self.state(of: channel, state), state.stateDelay.take())
+        }
+        if let delay { try await Task.sleep(for: delay) }
+        return found
     }
 
     func head(of channel: ChannelName) -> Int64 { state.withLock { $0.heads[channel] ?? 0 } }

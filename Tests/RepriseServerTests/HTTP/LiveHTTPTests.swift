@@ -56,6 +56,25 @@ struct LiveHTTPTests {
         }
     }
 
+    @Test("lines that are refused count for the rate of publishing, too")
+    func refusedLines() async throws {
+        let asked = Mutex(0)
+        try await withAPI(
+            services: { services in
+                services.wait = { _ in
+                    asked.withLock { $0 += 1 }
+                    return nil
+                }
+            }
+        ) { api in
+            let answer = try await api.post(
+                Self.path, [.contentType: "application/x-ndjson"],
+                String(repeating: "x\n", count: 300) + "{\"body\":1}\n")
+            #expect(answer.status.code == 207)
+            #expect(asked.withLock(\.self) == 302, "the request and its lines")
+        }
+    }
+
     @Test("errors of HEAD have no body, which a client would take for the next answer")
     func headErrors() async throws {
         try await withAPI(over: .live) { api in

@@ -5,6 +5,7 @@ import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
+import Synchronization
 import Testing
 
 /// A device that is not connected is pushed at once; docs/push.md.
@@ -128,8 +129,104 @@ struct EarlyPushTests {
         }
     }
 
+    @Test("two large channels with messages at the same time are both scanned to their end at once")
+    func together() async throws {
+        try await withPush(RecordingProvider(concurrency: 500), connected: []) { push in
+            let users = (0..<600).map { "u\($0)" }
+            for name in ["one", "other"] { try await push.make(name, members: users) }
+            for (number, user) in users.enumerated() {
+                try await push.register(
+                    "d\(number)", of: user, token: String(10_000_000 + number))
+            }
+            try await push.publish("m1", in: "one")
+            try await push.publish("m2", in: "other")
+            let began = push.clock.uptime()
+            try await push.until(pushes: 1, step: .milliseconds(1))
+            try await push.until(pushes: 1_200, step: .microseconds(200))
+            #expect(push.clock.uptime() - began < PushLimits.grace)
+            try await push.pass(.seconds(12))
+            try await push.untilQueueIsEmpty()
+            #expect(push.provider.pushes.count == 1_200)
+        }
+    }
+
+    @Test("an early scan is not given up for a message that is stored meanwhile")
+    func meanwhile() async throws {
+        let (gate, open) = AsyncStream<Void>.makeStream()
+        let asked = Mutex(0)
+        let provider = RecordingProvider(concurrency: 500)
+        let push = try PushUnderTest(provider)
+        try await push.accounts.pushQueue.scans.begin(.apns) { _ in 0 }
+        try await push.make(members: (0..<600).map { "u\($0)" })
+        for number in 0..<600 {
+            try await push.register(
+                "d\(number)", of: "u\(number)", token: String(10_000_000 + number))
+        }
+        let dispatcher = PushDispatcher(
+            provider, queue: push.accounts.pushQueue,
+            unread: UnreadCounts(accounts: push.accounts, log: push.log), log: push.log,
+            connected: { _ in
+                let isFirst = asked.withLock { asked in
+                    asked += 1
+                    return asked == 1
+                }
+                if isFirst { for await _ in gate {} }
+                return []
+            }, clock: push.clock, logger: RunningServer.logger)
+        let running = Task { await dispatcher.run() }
+        func publish(_ id: String) async throws {
+            let message = NewMessage(
+                channel: channel("room"), id: try EntryID(id), body: Array(#"{"text":"Hi"}"#.utf8))
+            dispatcher.committed(try await push.log.append([message]).flatMap(\.events))
+        }
+        try await publish("m1")
+        let began = push.clock.uptime()
+        while asked.withLock(\.self) == 0, push.clock.uptime() - began < PushLimits.grace {
+            try await push.pass(.milliseconds(10), step: .milliseconds(10))
+        }
+        try await publish("m2")
+        try await push.pass(PushLimits.slot * 2)
+        open.finish()
+        try await push.until(pushes: 1_200, step: .microseconds(200))
+        #expect(push.clock.uptime() - began < PushLimits.grace)
+        await dispatcher.stop()
+        await running.value
+        await push.end()
+    }
+
     @Test("a server pushes to an absent device while a connected one has its five seconds")
     func live() async throws {
+        try await withServer(devices: ["here": "aaaa", "away": "bbbb"]) { server, provider in
+            let here = try await server.client(as: "bob", device: try EntryID("here"))
+            let start = ContinuousClock.now
+            _ = try await server.gateway.committer.commit([message])
+            try await eventually("both are pushed") { provider.pushes.count == 2 }
+            #expect(ContinuousClock.now - start >= PushLimits.grace)
+            #expect(devices(provider) == ["bbbb", "aaaa"])
+            _ = here
+        }
+    }
+
+    @Test("a server pushes a message that a failed commit stored nevertheless")
+    func failedCommit() async throws {
+        try await withServer(devices: ["away": "bbbb"]) { server, provider in
+            server.log.change { $0.failures = 1 }
+            await expectError(.unavailable) {
+                try await server.gateway.committer.commit([message])
+            }
+            try await eventually("it is pushed") { devices(provider) == ["bbbb"] }
+        }
+    }
+
+    private var message: NewMessage {
+        NewMessage(channel: channel(), id: .random(), body: Array(#"{"text":"Hi"}"#.utf8))
+    }
+
+    /// A server that pushes to these devices of bob's, by their names and tokens.
+    private func withServer(
+        devices: [String: String],
+        _ body: (RunningServer, RecordingProvider) async throws -> Void
+    ) async throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
         let provider = RecordingProvider()
@@ -140,11 +237,10 @@ struct EarlyPushTests {
         let bob = try UserID("bob")
         try await accounts.setMember(
             bob, role: .member, joined: 0, in: channel(), at: WallTime(milliseconds: 1))
-        for name in ["here", "away"] {
+        for (name, token) in devices {
             try await accounts.setDevice(
                 RegisteredDevice(
-                    id: try EntryID(name), platform: "ios",
-                    pushToken: try PushToken(name == "here" ? "aaaa" : "bbbb"),
+                    id: try EntryID(name), platform: "ios", pushToken: try PushToken(token),
                     lastSeen: WallTime(milliseconds: 1)), of: bob)
         }
         await accounts.close()
@@ -155,22 +251,13 @@ struct EarlyPushTests {
         try await RunningServer.with(
             log: log, admission: admission, providers: [provider], folder: folder
         ) { server in
-            let here = try await server.client(as: "bob", device: try EntryID("here"))
             let queue = try DatabaseQueue(path: folder.path + "/accounts.sqlite")
             try await eventually("it has begun") {
                 try await queue.read {
                     try Int.fetchOne($0, sql: "SELECT count(*) FROM push_services") == 1
                 }
             }
-            let start = ContinuousClock.now
-            _ = try await server.gateway.committer.commit([
-                NewMessage(
-                    channel: channel(), id: .random(), body: Array(#"{"text":"Hi"}"#.utf8))
-            ])
-            try await eventually("both are pushed") { provider.pushes.count == 2 }
-            #expect(ContinuousClock.now - start >= PushLimits.grace)
-            #expect(devices(provider) == ["bbbb", "aaaa"])
-            _ = here
+            try await body(server, provider)
         }
     }
 }

@@ -46,6 +46,17 @@ struct GatheredWritesTests {
         end()
     }
 
+    @Test("keep what is written while they are passed on")
+    func meanwhile() throws {
+        try connect()
+        write("a").assumeIsolated().whenSuccess { _ = write("b") }
+        for _ in 0..<2 { channel.embeddedEventLoop.run() }
+        #expect(try written() == "a")
+        #expect(try written() == "b")
+        #expect(try written() == nil)
+        end()
+    }
+
     @Test("are passed on before the connection is closed")
     func closing() throws {
         try connect()

@@ -333,6 +333,15 @@ struct PushMachineTests {
         #expect(machine.next(now: late) == [load])
     }
 
+    @Test("recoveries have a pause, however often messages were not noted")
+    func recoveries() {
+        var machine = machine()
+        machine.overflowed()
+        #expect(machine.next(now: .zero).isEmpty)
+        #expect(machine.wake(now: .zero) == wait)
+        #expect(machine.next(now: wait) == [.recover])
+    }
+
     @Test("a recovery that fails is made again")
     func recovery() {
         var machine = PushMachine(concurrency: 1)
