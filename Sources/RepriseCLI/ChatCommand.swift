@@ -153,10 +153,12 @@ struct ChatCommand: AsyncParsableCommand {
     private func chat(_ reprise: AccountClient, as user: String) async throws {
         let (terminal, keys) = (RawTerminal(), ChatKeys())
         defer { terminal?.restore() }
+        // A signal does not end it: what was said just before still gets its answer.
+        let running = Task { try await reprise.run() }
         _ = try await Interruption.cancelling {
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask {
-                    try await reprise.run()
+                    try await running.value
                     return false
                 }
                 group.addTask {
@@ -170,7 +172,10 @@ struct ChatCommand: AsyncParsableCommand {
                     }
                     return true
                 }
-                defer { group.cancelAll() }
+                defer {
+                    running.cancel()
+                    group.cancelAll()
+                }
                 while let isOver = try await group.next(), !isOver {}
             }
         }
@@ -246,6 +251,7 @@ struct ChatCommand: AsyncParsableCommand {
     private func check(
         _ lines: ChatLines, _ room: ChatRoom, as user: String, since refused: [DeadLetter]
     ) async throws {
+        let waiting = try await lines.waiting(within: ChatLines.ending)
         if let error = await room.unrecorded {
             throw CommandFailure(
                 ExitStatus(error.code), "A message was not recorded. \(error.line)")
@@ -256,7 +262,6 @@ struct ChatCommand: AsyncParsableCommand {
                 "The server refuses the message \(letter.id): \(letter.reason.firstLine) It is kept: "
                     + "`reprise dead-letters --journal \(folder(of: user).path)` lists it.")
         }
-        let waiting = try await lines.waiting()
         guard waiting == 0 else {
             let state = await room.snapshot.connection.firstLine
             throw CommandFailure(

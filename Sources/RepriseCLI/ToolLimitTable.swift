@@ -40,8 +40,9 @@ extension LimitTable {
                 "tool.drawing", "`chat` draws", "every \(ChatKeyboard.frame)",
                 "changes between are drawn together"),
             Limit(
-                "tool.patience", "`chat` without a terminal, at the end of its input",
-                "\(verbatim: "10 s") (`--patience`)",
+                "tool.patience",
+                "`chat` without a terminal, at the end of its input; after a signal",
+                "\(verbatim: "10 s") (`--patience`); \(ChatLines.ending)",
                 "exit status 1; waiting messages are sent by the next run"),
             Limit(
                 "tool.answer", "an answer over HTTP",

@@ -14,7 +14,7 @@ struct Main: AsyncParsableCommand {
 
     @Option(
         help:
-            "Which: codec, fan-out, stopped, publish, catch-up, device, complete, channels, latency, tokens, idle, forms, reminders, chains, jobs, push, notices, directories, logs; separated by commas."
+            "Which: codec, fan-out, stopped, publish, catch-up, device, complete, channels, latency, tokens, idle, forms, reminders, chains, jobs, push, notices, directories, logs, ids; separated by commas."
     )
     var only: String?
 

@@ -8,6 +8,8 @@ import Synchronization
 
 /// The chat without a terminal: lines in, messages out, so that a program can take part.
 struct ChatLines: Sendable {
+    /// How long a signal leaves to answers that are under way.
+    static let ending: Duration = .seconds(1)
     /// The reader's name in the journal: the same in every run, because its position hangs on it.
     private static let reader = "chat-lines"
 
@@ -30,10 +32,7 @@ struct ChatLines: Sendable {
     /// time is over.
     func run() async throws {
         do { try await publish() } catch is CancellationError {}
-        let end = ContinuousClock.now + timeout
-        while try await waiting() > 0, .now < end, !Task.isCancelled {
-            try? await Task.sleep(for: .milliseconds(10))
-        }
+        _ = try await waiting(within: timeout)
         try tell(await room.newRefusals())
     }
 
@@ -51,10 +50,17 @@ struct ChatLines: Sendable {
         return try await refused().reversed().prefix { !known.contains($0.id) }.last
     }
 
-    /// How many messages, and changes of the conversation itself, the server does not have yet:
-    /// they are sent at the next start.
-    func waiting() async throws -> Int {
-        try await channel.outbox.waiting() + room.waitingChanges()
+    /// Waits until the server has all messages, and all changes of the conversation itself.
+    ///
+    /// - Returns: how many it does not have after that time, or once the task is cancelled: they
+    ///   are sent at the next start.
+    func waiting(within limit: Duration) async throws -> Int {
+        let end = ContinuousClock.now + limit
+        while true {
+            let count = try await channel.outbox.waiting() + room.waitingChanges()
+            guard count > 0, .now < end, !Task.isCancelled else { return count }
+            try? await Task.sleep(for: .milliseconds(10))
+        }
     }
 
     private func tell(_ notice: [String]) throws {
