@@ -20,9 +20,10 @@ struct StreamPublishing {
     private var lineCount = 0
     private var storing: (batch: [PublishedMessage.Reading], task: Task<Outcome, Never>)?
 
-    /// `check` is called before each commit with its number of lines, also of those refused: each
-    /// has an answer. A stream may last minutes: it waits while the publisher exceeds its rate, and
-    /// throws once the right to publish is lost.
+    /// `check` is called before each commit with its number of lines.
+    ///
+    /// Refused lines count, because each has an answer. A stream may last minutes: `check` waits
+    /// while the publisher exceeds its rate, and throws once the right to publish is lost.
     init(
         _ publisher: HTTPPublisher, _ committer: Committer, _ limits: HTTPLimits,
         check: @escaping @Sendable (Int) async throws -> Void
