@@ -112,7 +112,11 @@ package final class PushQueue: Sendable {
                     WHERE w.service = ?1 AND done > coalesce(p.through, 0)
                     ORDER BY done - coalesce(p.through, 0) DESC, w.channel LIMIT ?2
                     """, arguments: [service.rawValue, limit]
-            ).map { .init(channel: try ChannelName($0["channel"]), through: $0["done"]) }
+            ).compactMap { row in
+                // An unreadable one is replaced by the channel's next scan.
+                try? PushProgress.Done(
+                    channel: ChannelName(row.checked("channel")), through: row.checked("done"))
+            }
         }
     }
 
@@ -154,10 +158,11 @@ package final class PushQueue: Sendable {
                     WHERE user = ? AND channel = ? AND seq = ? AND kind = 'alert' ORDER BY id
                     """, arguments: [user.text, channel.text, seq]
             ).compactMap { row in
-                guard let service = PushService(rawValue: row[1]) else { return nil }
+                guard let service = PushService(rawValue: try row.checked(1)) else { return nil }
                 return WaitingPush(
-                    device: try EntryID(row[0]), service: service, attempts: row[2],
-                    due: WallTime(milliseconds: row[3]), expires: WallTime(milliseconds: row[4]))
+                    device: try EntryID(row.checked(0)), service: service,
+                    attempts: try row.checked(2), due: WallTime(milliseconds: try row.checked(3)),
+                    expires: WallTime(milliseconds: try row.checked(4)))
             }
         }
     }
