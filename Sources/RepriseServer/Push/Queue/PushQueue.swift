@@ -253,11 +253,24 @@ package final class PushQueue: Sendable {
     }
 
     /// Records the disposition of pushes.
-    package func settle(_ settled: [PushSettled], now: WallTime) async throws {
+    @discardableResult
+    package func settle(
+        _ settled: [PushSettled], of service: PushService, now: WallTime
+    ) async throws -> Changes {
         try await database.write { [isInCluster] db in
-            var settlement = try PushSettlement(db, isInCluster: isInCluster)
+            var settlement = try PushSettlement(db, of: service, isInCluster: isInCluster)
             for one in settled { try settlement.record(one, now: now) }
+            try settlement.displace()
+            return settlement.changes
         }
+    }
+
+    /// The result of ``settle(_:of:now:)``.
+    package struct Changes: Sendable {
+        /// How many alerts have left the queue.
+        package var removed = 0
+        /// Those of them that newer ones of the same users have displaced.
+        package var displaced: [PushEntry] = []
     }
 
     /// Queues dismissals of banners and badge updates for a user's other devices, after a read on
