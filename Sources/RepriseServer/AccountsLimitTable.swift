@@ -130,6 +130,10 @@ extension LimitTable {
                 "\(PushLimits.queued), and one step of each scan",
                 "scans pause; the log keeps the messages"),
             Limit(
+                "push.failingAlerts",
+                "alerts of a user that wait because a push service fails, for each service",
+                "\(PushLimits.failingAlerts)", "the oldest are dropped, counted as `displaced`"),
+            Limit(
                 "push.queuePage", "pushes read from the queue at a time", "\(PushLimits.page)",
                 "the next page"),
             Limit(

@@ -10,6 +10,7 @@ import GRDB
 ///   messages, and, while `target` is set, the last member scanned on the way there. `push_early`:
 ///   up to which message a device was scanned before that, because it was not connected.
 ///   `push_queue`: the waiting pushes; at most one of a kind but `alert` for a device and channel.
+///   `failing`: whether an alert waits, or has waited, because its push service fails.
 /// - `directory_changes`: who is to be told of which channel, or with '' of all; for the user ''
 ///   all members of a channel, or of `@user` those who share one with him.
 ///   `directories`: the users who were told of all. `directory_key` makes ids that nobody guesses.
@@ -103,6 +104,15 @@ enum AccountsSchema {
                 sql: """
                     CREATE TABLE presence (user TEXT PRIMARY KEY, hidden INTEGER NOT NULL, seen INTEGER)
                     WITHOUT ROWID;
+                    """)
+        }
+        migrator.registerMigration("12 failing pushes") { db in
+            // Alerts of services that answer cost nothing in it.
+            try db.execute(
+                sql: """
+                    ALTER TABLE push_queue ADD COLUMN failing INTEGER NOT NULL DEFAULT 0;
+                    CREATE INDEX push_queue_failing ON push_queue (service, user, id)
+                    WHERE failing = 1;
                     """)
         }
     }

@@ -60,23 +60,23 @@ package struct ChannelRecord: Hashable, Sendable {
 /// Its row in `channels`.
 extension ChannelRecord {
     init(row: Row) throws {
-        guard let visibility = ChannelSettings.Visibility(rawValue: row["visibility"]),
-            let history = ChannelSettings.History(rawValue: row["history"])
+        guard let visibility = ChannelSettings.Visibility(rawValue: try row.checked("visibility")),
+            let history = ChannelSettings.History(rawValue: try row.checked("history"))
         else {
             throw RepriseError(.corrupt, "The accounts have a channel that cannot be read.")
         }
-        let age: Int64? = row["kept_milliseconds"]
-        let maker: String? = row["maker"]
+        let age: Int64? = try row.checked("kept_milliseconds")
+        let maker: String? = try row.checked("maker")
         self.init(
-            name: try ChannelName(row["name"]),
+            name: try ChannelName(row.checked("name")),
             settings: ChannelSettings(
                 visibility: visibility, history: history,
                 retention: RetentionPolicy(
-                    count: row["kept_messages"], age: age.map { .milliseconds($0) },
-                    bytes: row["kept_bytes"]),
-                title: row["title"]),
+                    count: try row.checked("kept_messages"), age: age.map { .milliseconds($0) },
+                    bytes: try row.checked("kept_bytes")),
+                title: try row.checked("title")),
             maker: try maker.map { try UserID($0) },
-            made: WallTime(milliseconds: row["made"]))
+            made: WallTime(milliseconds: try row.checked("made")))
     }
 
     static func fetch(_ name: ChannelName, _ db: Database) throws -> ChannelRecord? {

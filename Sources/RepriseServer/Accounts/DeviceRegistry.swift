@@ -36,11 +36,11 @@ package final class DeviceRegistry: Sendable {
 
 extension RegisteredDevice {
     fileprivate init(row: Row) throws {
-        let token: String? = row["push_token"]
+        let token: String? = try row.checked("push_token")
         self.init(
-            id: try EntryID(row["id"]), platform: row["platform"],
+            id: try EntryID(row.checked("id")), platform: try row.checked("platform"),
             pushToken: try token.map { try PushToken($0) },
-            subscription: WebPushSubscription(row: row),
-            lastSeen: WallTime(milliseconds: row["seen"]))
+            subscription: try WebPushSubscription(row: row),
+            lastSeen: WallTime(milliseconds: try row.checked("seen")))
     }
 }

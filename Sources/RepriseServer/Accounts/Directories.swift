@@ -170,9 +170,9 @@ package struct DirectoryStore: Sendable {
                     WHERE user <> '' ORDER BY n LIMIT ?
                     """, arguments: [limit]
             ).map { row in
-                let channel: String = row["channel"]
+                let channel: String = try row.checked("channel")
                 return Change(
-                    number: row["n"], user: try UserID(row["user"]),
+                    number: try row.checked("n"), user: try UserID(row.checked("user")),
                     channel: channel.isEmpty ? nil : try ChannelName(channel))
             }
         }
@@ -184,9 +184,9 @@ package struct DirectoryStore: Sendable {
             try Row.fetchAll(
                 db, sql: "SELECT n, channel FROM directory_changes WHERE user = '' ORDER BY n"
             ).map { row in
-                let name: String = row["channel"]
+                let name: String = try row.checked("channel")
                 return Telling(
-                    number: row["n"],
+                    number: try row.checked("n"),
                     subject: name.hasPrefix("@")
                         ? .profile(try UserID(String(name.dropFirst())))
                         : .channel(try ChannelName(name)))
@@ -211,7 +211,7 @@ package struct DirectoryStore: Sendable {
                 arguments: [
                     user.text, DirectoryLimits.namedMembers, DirectoryLimits.profileChannels,
                 ]
-            ).map { (try UserID($0["user"]), try ChannelName($0["channel"])) }
+            ).map { (try UserID($0.checked("user")), try ChannelName($0.checked("channel"))) }
         }
     }
 
@@ -269,7 +269,10 @@ package struct DirectoryStore: Sendable {
         let mute = try Row.fetchOne(
             db, sql: "SELECT until FROM mutes WHERE user = ? AND kind = 'channel' AND name = ?",
             arguments: [user.text, channel.text])
-        if let mute { (entry.muted, entry.mutedUntil) = (true, mute["until"]) }
+        if let mute {
+            entry.muted = true
+            entry.mutedUntil = try mute.checked("until")
+        }
         entry.archived = try Int64.fetchOne(
             db, sql: "SELECT time FROM archived WHERE user = ? AND channel = ?",
             arguments: [user.text, channel.text])

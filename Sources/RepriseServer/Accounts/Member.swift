@@ -27,12 +27,12 @@ package struct Member: Hashable, Sendable {
 /// Its row in `members`.
 extension Member {
     init(row: Row) throws {
-        guard let role = Role(rawValue: row["role"]) else {
+        guard let role = Role(rawValue: try row.checked("role")) else {
             throw RepriseError(.corrupt, "The accounts have a member that cannot be read.")
         }
         self.init(
-            user: try UserID(row["user"]), role: role, joined: row["joined"],
-            since: WallTime(milliseconds: row["since"]))
+            user: try UserID(row.checked("user")), role: role, joined: try row.checked("joined"),
+            since: WallTime(milliseconds: try row.checked("since")))
     }
 
     static func fetch(

@@ -44,12 +44,13 @@ extension Mute.Subject {
 
 extension Mute {
     init(row: Row) throws {
-        let kind: String = row["kind"]
-        let until: Int64? = row["until"]
-        let excepted: Bool? = row["excepted"]
+        let kind: String = try row.checked("kind")
+        let until: Int64? = try row.checked("until")
+        let excepted: Bool? = try row.checked("excepted")
         self.init(
             kind == "user"
-                ? .user(try UserID(row["name"])) : .channel(try ChannelName(row["name"])),
+                ? .user(try UserID(row.checked("name")))
+                : .channel(try ChannelName(row.checked("name"))),
             until: until.map { WallTime(milliseconds: $0) }, exceptMentions: excepted)
     }
 }

@@ -40,11 +40,12 @@ package final class MuteStore: Sendable {
                 db, sql: "SELECT * FROM quiet_hours WHERE user = ? ORDER BY device",
                 arguments: [user.text]
             ).map { row in
-                let device: String = row["device"]
+                let device: String = try row.checked("device")
                 return (
                     device.isEmpty ? nil : try EntryID(device),
                     QuietHours(
-                        unchecked: row["start_minute"], to: row["end_minute"], zone: row["zone"])
+                        unchecked: try row.checked("start_minute"),
+                        to: try row.checked("end_minute"), zone: try row.checked("zone"))
                 )
             }
         }

@@ -130,8 +130,8 @@ package final class PositionStore: Sendable {
                 arguments: [channel.text, after?.text ?? "", seq, max(limit, 0)])
             var deliveries: [Delivery] = []
             while let row = try rows.next() {
-                let (read, delivered): (Int64, Int64) = (row[1], row[2])
-                let pushed: Int64? = row[3]
+                let (read, delivered): (Int64, Int64) = try (row.checked(1), row.checked(2))
+                let pushed: Int64? = try row.checked(3)
                 let state: Delivery.State =
                     if read >= seq {
                         .read
@@ -142,7 +142,7 @@ package final class PositionStore: Sendable {
                     } else {
                         .stored
                     }
-                deliveries.append(Delivery(user: try UserID(row[0]), state: state))
+                deliveries.append(Delivery(user: try UserID(row.checked(0)), state: state))
             }
             return deliveries
         }
@@ -163,11 +163,11 @@ package final class PositionStore: Sendable {
                     WHERE d.user = ? ORDER BY d.seen DESC, d.id
                     """, arguments: [channel.text, user.text]
             ).map { row in
-                let (hasToken, hasEndpoint): (Bool, Bool) = (row[3], row[4])
-                let (delivered, pushed): (Int64, Int64) = (row[5], row[6])
+                let (hasToken, hasEndpoint): (Bool, Bool) = try (row.checked(3), row.checked(4))
+                let (delivered, pushed): (Int64, Int64) = try (row.checked(5), row.checked(6))
                 return DeviceDelivery(
-                    device: try EntryID(row[0]), platform: row[1],
-                    lastSeen: WallTime(milliseconds: row[2]),
+                    device: try EntryID(row.checked(0)), platform: try row.checked(1),
+                    lastSeen: WallTime(milliseconds: try row.checked(2)),
                     services: (hasToken ? [PushService.apns] : [])
                         + (hasEndpoint ? [.webPush] : []),
                     isDelivered: delivered >= seq, isPushed: pushed >= seq)
@@ -188,6 +188,7 @@ package final class PositionStore: Sendable {
 extension ServerFrame.Position {
     fileprivate init(row: Row) throws {
         self.init(
-            user: try UserID(row["user"]), read: row["read"], delivered: row["delivered"])
+            user: try UserID(row.checked("user")), read: try row.checked("read"),
+            delivered: try row.checked("delivered"))
     }
 }

@@ -58,6 +58,6 @@ extension Profile {
         let select = try db.cachedStatement(
             sql: "SELECT name, picture FROM profiles WHERE user = ?")
         return try Row.fetchOne(select, arguments: [user.text])
-            .map { Profile(name: $0["name"], picture: $0["picture"]) }
+            .map { Profile(name: try $0.checked("name"), picture: try $0.checked("picture")) }
     }
 }

@@ -23,11 +23,11 @@ package struct StoredForms: Hashable, Sendable {
         tag = "\"\(version)-\(hash.text)\""
     }
 
-    init(row: Row) {
-        version = row["version"]
-        tag = row["tag"]
-        bytes = Array(row["bytes"] as Data)
-        time = WallTime(milliseconds: row["time"])
+    init(row: Row) throws {
+        version = try row.checked("version")
+        tag = try row.checked("tag")
+        bytes = Array(try row.checked("bytes") as Data)
+        time = WallTime(milliseconds: try row.checked("time"))
     }
 }
 

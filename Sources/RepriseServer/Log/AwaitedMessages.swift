@@ -48,6 +48,6 @@ struct AwaitedMessages: Sendable {
         let first = try Row.fetchOne(
             db, sql: "SELECT channel, seq FROM awaited ORDER BY n LIMIT 1")
         guard let first else { return }
-        try remove(Position(channel: first[0], seq: first[1]), db)
+        try remove(Position(channel: try first.checked(0), seq: try first.checked(1)), db)
     }
 }

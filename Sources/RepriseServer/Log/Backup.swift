@@ -183,6 +183,7 @@ package enum Backup {
         let pages = try Int64.fetchOne(db, sql: "PRAGMA page_count") ?? 0
         let pageBytes = try Int64.fetchOne(db, sql: "PRAGMA page_size") ?? 0
         return Report(
-            channels: row?[0] ?? 0, messages: row?[1] ?? 0, bytes: pages * pageBytes)
+            channels: try row?.checked(0) ?? 0, messages: try row?.checked(1) ?? 0,
+            bytes: pages * pageBytes)
     }
 }

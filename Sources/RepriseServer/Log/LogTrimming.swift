@@ -52,10 +52,10 @@ enum LogTrimming {
                 SELECT max(seq), sum(bytes) FROM (SELECT seq, length(body) AS bytes FROM messages
                 WHERE channel = ? AND seq <= ? ORDER BY seq LIMIT ?)
                 """, arguments: [key, through, messages])
-        guard let taken, let last: Int64 = taken[0] else { return nil }
+        guard let taken, let last: Int64 = try taken.checked(0) else { return nil }
         try db.execute(
             sql: "DELETE FROM messages WHERE channel = ? AND seq <= ?", arguments: [key, last])
-        return (last, Int64(db.changesCount), taken[1])
+        return (last, Int64(db.changesCount), try taken.checked(1))
     }
 
     /// Moves a part of the newest messages, up to a row or up to the last one, to their channels,
@@ -85,7 +85,9 @@ enum LogTrimming {
             sql: "SELECT key, name, count, bytes FROM heads WHERE key > ? ORDER BY key LIMIT ?",
             arguments: [key, channels]
         ).map {
-            Kept(key: $0["key"], name: try ChannelName($0["name"]), count: $0[2], bytes: $0[3])
+            Kept(
+                key: try $0.checked(0), name: try ChannelName($0.checked(1)),
+                count: try $0.checked(2), bytes: try $0.checked(3))
         }
     }
 

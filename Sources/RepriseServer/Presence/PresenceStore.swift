@@ -64,10 +64,10 @@ package final class PresenceStore: Sendable {
     }
 
     private static func member(_ row: Row) throws -> PresenceBoard.Member {
-        let isHidden: Bool? = row["hidden"]
-        let seen: Int64? = row["seen"]
+        let isHidden: Bool? = try row.checked("hidden")
+        let seen: Int64? = try row.checked("seen")
         return PresenceBoard.Member(
-            try UserID(row["user"]), isHidden: isHidden ?? false,
+            try UserID(row.checked("user")), isHidden: isHidden ?? false,
             seen: seen.map { WallTime(milliseconds: $0) })
     }
 }

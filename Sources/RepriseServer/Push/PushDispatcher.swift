@@ -184,12 +184,14 @@ package actor PushDispatcher {
             guard let push = pushes[number] else { preconditionFailure("a push is lost") }
             group.addTask { await self.send(push.due, push.kind, isQuiet: push.isQuiet) }
         case .release(let numbers): for number in numbers { pushes[number] = nil }
-        case .postpone(let number, let wait):
+        case .postpone(let number, let wait, let isDown):
             guard let push = pushes[number] else { preconditionFailure("a push is lost") }
+            let reason =
+                isDown ? "The push service is down." : "The device gets no more for now."
             tell(
-                "A push has its outcome.", push.due,
-                ["outcome": "waited", "reason": "The device gets no more for now."])
-            note(push.due, .again(after: wait, isAttempt: false))
+                "A push has its outcome.", push.due.entry,
+                ["outcome": "waited", "reason": reason])
+            note(push.due, .again(after: wait, isAttempt: false), isFailing: isDown)
         }
     }
 
@@ -313,11 +315,13 @@ package actor PushDispatcher {
                         number: due.entry.number, target: due.entry.target,
                         partition: due.address?.partition ?? ""))
                 tell(
-                    "A push is decided.", due,
+                    "A push is decided.", due.entry,
                     ["decision": isQuiet ? "\(kind.rawValue) quiet" : kind.rawValue])
             case .drop(let why):
                 machine.dropped(due.entry.number)
-                tell("A push is decided.", due, ["decision": "none", "reason": why.rawValue])
+                tell(
+                    "A push is decided.", due.entry,
+                    ["decision": "none", "reason": why.rawValue])
                 note(due, .dropped(why))
             }
         }
@@ -359,7 +363,7 @@ package actor PushDispatcher {
             if died.count >= PushLimits.queued { died = died.filter { $0.value > now } }
             died[address] = now + PushLimits.waitsInMemory * 2
         }
-        ended(due, acknowledgement, outcome.reason)
+        ended(due, acknowledgement, outcome.reason, isFailing: true)
     }
 
     /// The provider was not asked; nil sends the push later.
@@ -374,21 +378,21 @@ package actor PushDispatcher {
     }
 
     private func ended(
-        _ due: DuePush, _ acknowledgement: PushMachine.Acknowledgement, _ reason: String?
+        _ due: DuePush, _ acknowledgement: PushMachine.Acknowledgement, _ reason: String?,
+        isFailing: Bool = false
     ) {
         tell(
-            "A push has its outcome.", due,
+            "A push has its outcome.", due.entry,
             ["outcome": acknowledgement.outcome, "reason": reason])
-        note(due, acknowledgement)
+        note(due, acknowledgement, isFailing: isFailing)
         signal.yield()
     }
 
     /// Logs a decision about a push, or its outcome: no address, no text, no key.
     private func tell(
-        _ what: Logger.Message, _ due: DuePush, _ values: @autoclosure () -> [String: String?]
+        _ what: Logger.Message, _ entry: PushEntry, _ values: @autoclosure () -> [String: String?]
     ) {
         guard logger.logLevel <= .debug else { return }
-        let entry = due.entry
         let names: [String: String?] = [
             "service": provider.service.rawValue, "message": entry.message?.text,
             "channel": entry.channel.text, "seq": "\(entry.seq)", "user": entry.user.text,
@@ -419,10 +423,14 @@ package actor PushDispatcher {
 
     // MARK: Dispositions
 
-    private func note(_ due: DuePush, _ acknowledgement: PushMachine.Acknowledgement) {
+    /// - Parameter isFailing: whether a push that is sent again waits because its service fails.
+    private func note(
+        _ due: DuePush, _ acknowledgement: PushMachine.Acknowledgement, isFailing: Bool = false
+    ) {
         metrics?.pushed(provider.service, acknowledgement)
         let settled = PushSettled(
-            entry: due.entry, address: due.address, acknowledgement: acknowledgement)
+            entry: due.entry, address: due.address, acknowledgement: acknowledgement,
+            isFailing: isFailing)
         settlements.add(settled, now: clock.uptime())
     }
 
@@ -439,8 +447,9 @@ package actor PushDispatcher {
     private func settle(_ batch: [PushSettled]) async {
         do {
             try await lease?.report(batch)
-            try await queue.settle(batch, now: clock.wall())
-            settled(batch)
+            let changes = try await queue.settle(
+                batch, of: provider.service, now: clock.wall())
+            settled(batch, changes)
         } catch {
             failed("writing down what became of pushes", error)
             settlements.writeFailed(batch, now: clock.uptime())
@@ -450,18 +459,21 @@ package actor PushDispatcher {
         signal.yield()
     }
 
-    private func settled(_ batch: [PushSettled]) {
-        var removed = 0
+    private func settled(_ batch: [PushSettled], _ changes: PushQueue.Changes) {
         var soonest: Duration?
         for one in batch {
             pushes[one.entry.number] = nil
-            if one.isRemoved, one.entry.kind == .alert { removed += 1 }
             guard case .again(let wait, _) = one.acknowledgement else { continue }
             soonest = min(soonest ?? wait, wait)
         }
+        for entry in changes.displaced {
+            let outcome = PushMachine.Acknowledgement.dropped(.displaced)
+            metrics?.pushed(provider.service, outcome)
+            tell("A push has its outcome.", entry, ["outcome": outcome.outcome])
+        }
         let now = clock.uptime()
         machine.settled(
-            batch.map(\.entry.number), removed: removed, next: soonest.map { now + $0 })
+            batch.map(\.entry.number), removed: changes.removed, next: soonest.map { now + $0 })
     }
 
     /// At the end, records the answers if the disk permits; otherwise their pushes are sent once
@@ -470,6 +482,9 @@ package actor PushDispatcher {
         let rest = settlements.takeAll()
         guard !rest.isEmpty else { return }
         try? await lease?.report(rest)
-        try? await queue.settle(rest, now: clock.wall())
+        guard
+            let changes = try? await queue.settle(rest, of: provider.service, now: clock.wall())
+        else { return }
+        settled(rest, changes)
     }
 }

@@ -89,6 +89,9 @@ package enum PushDrop: String, Hashable, Sendable, CaseIterable {
     case dead
     /// Its attempts are exhausted.
     case exhausted
+    /// Newer alerts of the user wait for a push service that fails: see
+    /// ``PushLimits/failingAlerts``.
+    case displaced
 }
 
 /// Decides about a push when it would be sent.

@@ -17,6 +17,9 @@ package enum PushLimits {
     package static let scans = 2
     /// The most pushes of one service on the disk before scans pause; the log keeps the rest.
     package static let queued = 10_000
+    /// The most alerts of one user that wait because a push service fails, for each service; the
+    /// oldest are dropped.
+    package static let failingAlerts = 100
     /// The most pushes read from the disk at a time.
     package static let page = 512
     /// The number of answers at which they are recorded; at once, if nothing else is in flight.

@@ -23,8 +23,9 @@ package struct PushMachine: Sendable {
         /// Release the pushes of these rows: they waited so long that their data may be stale, and
         /// are read again.
         case release([Int64])
-        /// Postpone the push of this row: the device's rate limit is reached.
-        case postpone(Int64, Duration)
+        /// Postpone the push of this row: its push service is down, or the device's rate limit is
+        /// reached.
+        case postpone(Int64, Duration, isDown: Bool)
     }
 
     /// The recorded outcome of a push.
@@ -356,12 +357,12 @@ package struct PushMachine: Sendable {
                 // the others.
                 guard !row.partition.isEmpty else { return }
                 waitingStart += 1
-                actions.append(.postpone(row.number, wait))
+                actions.append(.postpone(row.number, wait, isDown: true))
                 continue
             }
             waitingStart += 1
             if let wait = rates.take(row.target, now: now) {
-                actions.append(.postpone(row.number, wait))
+                actions.append(.postpone(row.number, wait, isDown: false))
             } else {
                 circuits[row.partition]?.tried()
                 underWay += 1

@@ -211,7 +211,10 @@ struct PushMachineTests {
                 .init(number: 1, target: target("1"), partition: "https://a"),
                 .init(number: 2, target: target("2"), partition: "https://b"),
             ], isAll: true, next: nil, now: .zero)
-        #expect(machine.next(now: .zero) == [.postpone(1, .milliseconds(900)), .send(2)])
+        #expect(
+            machine.next(now: .zero) == [
+                .postpone(1, .milliseconds(900), isDown: true), .send(2),
+            ])
     }
 
     @Test(

@@ -67,15 +67,19 @@ struct DuePushStatement {
 extension DuePush {
     /// By the columns of ``DuePushStatement``.
     fileprivate init(_ number: Int64, _ row: FastStatement, _ service: PushService) throws {
-        guard let kind = PushHint.Kind(rawValue: row.text(2)) else {
+        let (seq, attempts) = (row.integer(4), row.integer(7))
+        guard let kind = PushHint.Kind(rawValue: row.text(2)),
+            (0...WireLimits.greatestSequence).contains(seq),
+            (0...Int64(Int32.max)).contains(attempts)
+        else {
             throw RepriseError(.corrupt, "The accounts have a push that cannot be read.")
         }
         self.init(
             entry: PushEntry(
                 number: number, user: try UserID(row.text(0)), device: try EntryID(row.text(1)),
-                kind: kind, channel: try ChannelName(row.text(3)), seq: row.integer(4),
+                kind: kind, channel: try ChannelName(row.text(3)), seq: seq,
                 message: try row.optional(5).map { try EntryID($0) },
-                from: try row.optional(6).map { try UserID($0) }, attempts: Int(row.integer(7)),
+                from: try row.optional(6).map { try UserID($0) }, attempts: Int(attempts),
                 expires: WallTime(milliseconds: row.integer(8)), isMention: row.integer(27) != 0),
             address: try Self.address(row, service),
             addressSince: WallTime(milliseconds: row.integer(10)), delivered: row.integer(14),

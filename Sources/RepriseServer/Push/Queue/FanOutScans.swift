@@ -89,11 +89,8 @@ package final class FanOutScans: Sendable {
                     WHERE service = ? AND channel = ?
                     """,
                 arguments: [service.rawValue, channel.text])
-            if let row {
-                return FanOutScan(
-                    channel: channel, through: row["through"], target: row["target"],
-                    user: row["user"])
-            }
+            // Without a readable one it begins anew: what was pushed is pushed again, not lost.
+            if let row, let scan = try? FanOutScan(row, of: channel) { return scan }
             // Messages from before the first member joined are not pushed.
             let first = try Int64.fetchOne(
                 db, sql: "SELECT min(joined) FROM members WHERE channel = ?",
@@ -233,7 +230,12 @@ package final class FanOutScans: Sendable {
             arguments: [
                 service.rawValue, channel.text, messages.lowerBound, messages.upperBound,
             ])
-        return Set(rows.map { Pushed(seq: $0[0], user: $0[1], device: $0[2]) })
+        // What an unreadable one names is pushed again.
+        return Set(
+            rows.compactMap { row in
+                try? Pushed(
+                    seq: row.checked(0), user: row.checked(1), device: row.checked(2))
+            })
     }
 
     private static func step(
@@ -270,7 +272,9 @@ package final class FanOutScans: Sendable {
                 Target(user: rows.text(0), device: rows.text(1), floor: rows.integer(2)))
         }
         let isFull = edge?["n"] == limit
-        return Step(last: isFull ? edge?["last"] : nil, targets: targets)
+        // A name that is no text sorts after all others.
+        let last = edge.flatMap { String.fromDatabaseValue($0["last"]) }
+        return Step(last: isFull ? last : nil, targets: targets)
     }
 
     /// Stores a service's progress in a channel.
@@ -331,6 +335,14 @@ package final class FanOutScans: Sendable {
             }
         }
         return count
+    }
+}
+
+extension FanOutScan {
+    fileprivate init(_ row: Row, of channel: ChannelName) throws {
+        self.init(
+            channel: channel, through: try row.checked("through"),
+            target: try row.checked("target"), user: try row.checked("user"))
     }
 }
 

@@ -112,7 +112,11 @@ package final class PushQueue: Sendable {
                     WHERE w.service = ?1 AND done > coalesce(p.through, 0)
                     ORDER BY done - coalesce(p.through, 0) DESC, w.channel LIMIT ?2
                     """, arguments: [service.rawValue, limit]
-            ).map { .init(channel: try ChannelName($0["channel"]), through: $0["done"]) }
+            ).compactMap { row in
+                // An unreadable one is replaced by the channel's next scan.
+                try? PushProgress.Done(
+                    channel: ChannelName(row.checked("channel")), through: row.checked("done"))
+            }
         }
     }
 
@@ -154,10 +158,11 @@ package final class PushQueue: Sendable {
                     WHERE user = ? AND channel = ? AND seq = ? AND kind = 'alert' ORDER BY id
                     """, arguments: [user.text, channel.text, seq]
             ).compactMap { row in
-                guard let service = PushService(rawValue: row[1]) else { return nil }
+                guard let service = PushService(rawValue: try row.checked(1)) else { return nil }
                 return WaitingPush(
-                    device: try EntryID(row[0]), service: service, attempts: row[2],
-                    due: WallTime(milliseconds: row[3]), expires: WallTime(milliseconds: row[4]))
+                    device: try EntryID(row.checked(0)), service: service,
+                    attempts: try row.checked(2), due: WallTime(milliseconds: try row.checked(3)),
+                    expires: WallTime(milliseconds: try row.checked(4)))
             }
         }
     }
@@ -248,11 +253,24 @@ package final class PushQueue: Sendable {
     }
 
     /// Records the disposition of pushes.
-    package func settle(_ settled: [PushSettled], now: WallTime) async throws {
+    @discardableResult
+    package func settle(
+        _ settled: [PushSettled], of service: PushService, now: WallTime
+    ) async throws -> Changes {
         try await database.write { [isInCluster] db in
-            var settlement = try PushSettlement(db, isInCluster: isInCluster)
+            var settlement = try PushSettlement(db, of: service, isInCluster: isInCluster)
             for one in settled { try settlement.record(one, now: now) }
+            try settlement.displace()
+            return settlement.changes
         }
+    }
+
+    /// The result of ``settle(_:of:now:)``.
+    package struct Changes: Sendable {
+        /// How many alerts have left the queue.
+        package var removed = 0
+        /// Those of them that newer ones of the same users have displaced.
+        package var displaced: [PushEntry] = []
     }
 
     /// Queues dismissals of banners and badge updates for a user's other devices, after a read on

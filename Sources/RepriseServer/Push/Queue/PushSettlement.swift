@@ -7,29 +7,36 @@ package struct PushSettled: Hashable, Sendable {
     package var entry: PushEntry
     package var address: PushAddress?
     package var acknowledgement: PushMachine.Acknowledgement
-
-    /// Whether the row leaves the queue.
-    package var isRemoved: Bool {
-        if case .again = acknowledgement { false } else { true }
-    }
+    /// Whether it waits because its push service fails.
+    package var isFailing = false
 }
 
 /// Records dispositions in one transaction.
 ///
 /// The statements are prepared once: a message to a large channel has a hundred thousand pushes.
 struct PushSettlement {
+    /// What has left the queue so far.
+    private(set) var changes = PushQueue.Changes()
     private let db: Database
+    private let service: PushService
     private let isInCluster: Bool
+    /// The users of failing alerts.
+    private var failing: Set<UserID> = []
     private var update: FastStatement
     private var note: FastStatement
     private var delete: FastStatement
 
     /// In a cluster the journal notes what was pushed and which addresses are invalid.
-    init(_ db: Database, isInCluster: Bool) throws {
+    init(_ db: Database, of service: PushService, isInCluster: Bool) throws {
         self.db = db
+        self.service = service
         self.isInCluster = isInCluster
         update = try FastStatement(
-            db, "UPDATE push_queue SET due = ?, attempts = attempts + ? WHERE id = ?")
+            db,
+            """
+            UPDATE push_queue SET due = ?, attempts = attempts + ?, failing = max(failing, ?)
+            WHERE id = ?
+            """)
         note = try FastStatement(db, Self.noteSQL)
         // A read during a dismissal advances the dismissal's row: then it stays.
         delete = try FastStatement(db, "DELETE FROM push_queue WHERE id = ? AND seq = ?")
@@ -40,7 +47,7 @@ struct PushSettlement {
         switch settled.acknowledgement {
         case .again(let wait, let isAttempt):
             return try again(
-                entry, due: now.advanced(by: wait), attempts: isAttempt ? 1 : 0)
+                settled, due: now.advanced(by: wait), attempts: isAttempt ? 1 : 0)
         case .pushed where entry.kind == .alert && !isInCluster: try notePushed(entry)
         case .dead(let since) where !isInCluster:
             try settled.address.map {
@@ -52,6 +59,29 @@ struct PushSettlement {
         try remove(entry)
     }
 
+    /// Drops the oldest failing alerts of users who have too many; after the last
+    /// ``record(_:now:)``.
+    mutating func displace() throws {
+        for user in failing {
+            let rows = try Row.fetchAll(
+                db.cachedStatement(sql: Self.displacedSQL),
+                arguments: [service.rawValue, user.text, PushLimits.failingAlerts])
+            for row in rows {
+                try db.cachedStatement(sql: "DELETE FROM push_queue WHERE id = ?")
+                    .execute(arguments: [Int64.fromDatabaseValue(row["id"])])
+                changes.removed += db.changesCount
+                if let entry = try? PushEntry(failing: row, of: user) {
+                    changes.displaced.append(entry)
+                }
+            }
+        }
+    }
+
+    private static let displacedSQL = """
+        SELECT id, device, channel, seq, message, attempts, expires FROM push_queue
+        WHERE service = ? AND user = ? AND failing = 1 ORDER BY id DESC LIMIT -1 OFFSET ?
+        """
+
     /// Notes what a device was pushed, if the device is still there.
     static let noteSQL = """
         INSERT INTO device_positions (user, device, channel, delivered, pushed)
@@ -59,11 +89,14 @@ struct PushSettlement {
         ON CONFLICT DO UPDATE SET pushed = excluded.pushed WHERE excluded.pushed > pushed
         """
 
-    private mutating func again(_ entry: PushEntry, due: WallTime, attempts: Int64) throws {
+    private mutating func again(_ settled: PushSettled, due: WallTime, attempts: Int64) throws {
+        let isFailing = settled.isFailing && settled.entry.kind == .alert
         try update.bind(due.milliseconds)
         try update.bind(attempts)
-        try update.bind(entry.number)
+        try update.bind(Int64(isFailing ? 1 : 0))
+        try update.bind(settled.entry.number)
         try update.run()
+        if isFailing { failing.insert(settled.entry.user) }
     }
 
     private mutating func notePushed(_ entry: PushEntry) throws {
@@ -78,5 +111,20 @@ struct PushSettlement {
         try delete.bind(entry.number)
         try delete.bind(entry.seq)
         try delete.run()
+        if entry.kind == .alert { changes.removed += db.changesCount }
+    }
+}
+
+extension PushEntry {
+    /// By the columns that ``PushSettlement`` selects.
+    fileprivate init(failing row: Row, of user: UserID) throws {
+        let message: String? = try row.checked("message")
+        self.init(
+            number: try row.checked("id"), user: user,
+            device: try EntryID(row.checked("device")), kind: .alert,
+            channel: try ChannelName(row.checked("channel")), seq: try row.checked("seq"),
+            message: try message.map { try EntryID($0) }, from: nil,
+            attempts: try row.checked("attempts"),
+            expires: WallTime(milliseconds: try row.checked("expires")))
     }
 }

@@ -81,9 +81,10 @@ extension WebPushSubscription {
     }
 
     /// Nil if the row has none.
-    init?(row: Row) {
-        guard let endpoint: String = row["web_endpoint"], let key: Data = row["web_key"],
-            let secret: Data = row["web_secret"]
+    init?(row: Row) throws {
+        guard let endpoint: String = try row.checked("web_endpoint"),
+            let key: Data = try row.checked("web_key"),
+            let secret: Data = try row.checked("web_secret")
         else { return nil }
         self.init(unchecked: endpoint, key: Array(key), secret: Array(secret))
     }
