@@ -56,12 +56,19 @@ struct FormsBoundTests {
         await feature.close()
     }
 
+    /// It says nothing of a form that it may show either, while all that may wait waits.
+    private static var mute: StandInView.Manner {
+        var manner = StandInView.Manner.silent
+        manner.granted = { _, _ in }
+        return manner
+    }
+
     @Test(
         "At most 1,024 messages of a page wait to be read; with one more it is replaced",
         .limit("forms.pageMessages"),
         arguments: [1_024, 1_025])
     func talkativePage(_ count: Int) async throws {
-        let host = StandInHost(.silent)
+        let host = StandInHost(Self.mute)
         let stuck = StuckHost(host, at: .showing)
         let feature = try await FormsFixture(in: folder, stuck)
         let id = try await feature.forms.received(tap("a"))
@@ -96,7 +103,7 @@ struct FormsBoundTests {
         "After a page that said too much, 1,024 messages of the next one may wait as well",
         .limit("forms.pageMessages"))
     func pageAfterTalkativeOne() async throws {
-        let host = StandInHost(.silent)
+        let host = StandInHost(Self.mute)
         let stuck = StuckHost(host, at: .showing)
         let feature = try await FormsFixture(in: folder, stuck)
         let id = try await feature.forms.received(tap("a"))
