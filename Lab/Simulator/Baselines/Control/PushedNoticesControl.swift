@@ -94,7 +94,7 @@ package struct PushedNoticesControl: Workload {
             case .scan(_, let through): scan(through: Int(through))
             case .load(let limit): load(limit)
             case .send(let number): send(number)
-            case .postpone(let number, let wait):
+            case .postpone(let number, let wait, _):
                 queue[number]?.due = now + wait
                 machine.settled([number], removed: 0, next: now + wait)
             case .release, .scanEarly: break
