@@ -2,6 +2,7 @@ import RepriseCore
 import RepriseFakes
 import RepriseServer
 import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
