@@ -423,7 +423,7 @@ package actor PushDispatcher {
 
     // MARK: Dispositions
 
-    /// - Parameter isFailing: whether a push that is sent again waits because its service fails.
+    /// Notes what came of a push; if it is sent again, whether it waits for a service that fails.
     private func note(
         _ due: DuePush, _ acknowledgement: PushMachine.Acknowledgement, isFailing: Bool = false
     ) {
