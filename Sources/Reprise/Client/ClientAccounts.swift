@@ -66,8 +66,7 @@ actor ClientAccounts {
     func opened(reopens: Bool = true) async throws -> DeviceAccounts {
         if let fault { throw fault }
         // A try that began before this call may fail for a reason that has gone since.
-        _ = await opening?.result
-        _ = await reopening?.result
+        if life.withLock({ $0.accounts }) == nil { _ = await opening?.result }
         guard !isClosed else { throw RepriseError(.closed, "The client is closed.") }
         let accounts: DeviceAccounts
         if let open = life.withLock({ $0.accounts }) {
@@ -77,6 +76,7 @@ actor ClientAccounts {
             opening = task
             accounts = try await task.value
         }
+        if reopens, accounts.active == nil { _ = await reopening?.result }
         if reopens, accounts.active == nil {
             let task = reopening ?? Task { try await reopen(accounts) }
             reopening = task
