@@ -401,7 +401,7 @@ extension NoticesDriver {
     ) async -> (taken: [EntryID], refused: [EntryID], failure: (any Error)?) {
         var (taken, refused): ([EntryID], [EntryID]) = ([], [])
         for show in shows {
-            guard !isLeft else { return (taken, refused, CancellationError()) }
+            guard !isLeft else { break }
             let name = NoticeContent.request(of: show.id)
             do {
                 try await system.add(NotificationRequest(id: name, content: show.content))
