@@ -50,12 +50,7 @@ public final class ChildProcess: Sendable {
     public init(_ program: URL, _ arguments: [String] = []) throws {
         // A line for a process that has ended must not end this one.
         Foundation.signal(SIGPIPE, SIG_IGN)
-        var (toChild, fromChild) = (
-            [Int32](repeating: -1, count: 2), [Int32](repeating: -1, count: 2)
-        )
-        guard pipe(&toChild) == 0, pipe(&fromChild) == 0 else {
-            throw StartFailure(description: "no pipe: \(String(cString: strerror(errno)))")
-        }
+        let (toChild, fromChild) = try ChildProcess.pipes()
         // Another child that is started concurrently must not inherit these descriptors.
         for end in toChild + fromChild { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         defer {
@@ -73,6 +68,23 @@ public final class ChildProcess: Sendable {
         }
         output = fromChild[0]
         state = Mutex(State(input: toChild[1]))
+    }
+
+    /// A pipe to a child and one from it: both or none.
+    ///
+    /// - Parameter make: makes a pipe, as the system's call does.
+    package static func pipes(
+        _ make: (UnsafeMutablePointer<Int32>) -> Int32 = { pipe($0) }
+    ) throws -> (toChild: [Int32], fromChild: [Int32]) {
+        var (toChild, fromChild) = (
+            [Int32](repeating: -1, count: 2), [Int32](repeating: -1, count: 2)
+        )
+        guard make(&toChild) == 0, make(&fromChild) == 0 else {
+            let number = errno
+            for end in toChild where end >= 0 { close(end) }
+            throw StartFailure(description: "no pipe: \(String(cString: strerror(number)))")
+        }
+        return (toChild, fromChild)
     }
 
     deinit {
