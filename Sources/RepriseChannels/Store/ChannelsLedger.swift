@@ -5,21 +5,16 @@ import RepriseJournal
 /// The outcome of every accepted message (guarantee 5).
 ///
 /// `accepted` is the counter that the storing transaction increments, the rest is counted from the
-/// rows, the cursors and the exceptions: so their equality is a check that can fail. What cannot be
-/// read is not counted, so the sum says that something is wrong.
+/// rows, the cursors and the exceptions: so their equality is a check that can fail.
 package enum ChannelsLedger {
     package static func sum(_ db: Database) throws -> LedgerSum {
         var sum = LedgerSum()
         let logs = try Row.fetchCursor(
             db, sql: "SELECT id, channel, accepted, duplicates FROM channelsLog ORDER BY id")
         while let row = try logs.next() {
-            sum.accepted += (try? row.integer(2)) ?? 0
-            sum.duplicates += (try? row.integer(3)) ?? 0
-            do {
-                try add(log: try row.integer(0), of: try row.text(1), to: &sum, db)
-            } catch let error as RepriseError where error.code == .corrupt {
-                continue
-            }
+            sum.accepted += try row.integer(2)
+            sum.duplicates += try row.integer(3)
+            try add(log: try row.integer(0), of: try row.text(1), to: &sum, db)
         }
         try addRetired(to: &sum, db)
         sum.lost = try losses(db)
@@ -63,10 +58,8 @@ package enum ChannelsLedger {
         let rows = try Row.fetchAll(
             db, sql: "SELECT outcome, SUM(count) FROM channelsRetired GROUP BY outcome")
         for row in rows {
-            guard let outcome = (try? row.text(0)).flatMap(Outcome.init(rawValue:)) else {
-                continue
-            }
-            sum.outcomes[outcome, default: 0] += (try? row.integer(1)) ?? 0
+            guard let outcome = Outcome(rawValue: try row.text(0)) else { continue }
+            sum.outcomes[outcome, default: 0] += try row.integer(1)
         }
     }
 
@@ -118,12 +111,12 @@ package enum ChannelsLedger {
                 FROM channelsLost AS l JOIN channelsLog AS g ON g.id = l.log
                 GROUP BY channel, reason, isUnknown ORDER BY channel, reason, isUnknown
                 """
-        ).compactMap { row in
+        ).map { row in
             // TOTAL is a float, so that no peer can make it overflow.
             let count = Double.fromDatabaseValue(row[3]) ?? 0
-            return try? LedgerSum.Loss(
-                channel: row.text(0), reason: row.text(1),
-                count: row.integer(2) == 1 ? nil : Int64(min(count, 9e18)))
+            return LedgerSum.Loss(
+                channel: try row.text(0), reason: try row.text(1),
+                count: try row.integer(2) == 1 ? nil : Int64(min(count, 9e18)))
         }
     }
 }

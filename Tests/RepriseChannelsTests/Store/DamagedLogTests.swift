@@ -73,24 +73,4 @@ struct DamagedLogTests {
         #expect(errors.count == 1 && errors.first?.contains("channel=general") == true)
         try await bench.finish()
     }
-
-    @Test("A log that cannot be read keeps no account from being left: the sum says what is missing")
-    func sum() async throws {
-        let first = try await Bench()
-        first.start()
-        let server = try await first.accept()
-        try server.catchUp(try await server.request(), head: 3)
-        try await first.general.caughtUp()
-        try await first.finish()
-        for sql in rottenValues("accepted INTEGER NOT NULL", of: "channelsLog", where: "1") {
-            let queue = try DatabaseQueue(path: first.folder.path("journal/journal.sqlite"))
-            try await queue.writeWithoutTransaction { db in try db.execute(sql: sql) }
-            try queue.close()
-        }
-        let bench = try await Bench(in: first.folder)
-        let sum = try await bench.journal.endAll(reason: "loggedOut")
-        #expect(sum.pending == 0 && sum.outcomes[.dead] == 3 && sum.accepted == 0)
-        #expect(!sum.isBalanced)
-        try await bench.finish()
-    }
 }
