@@ -21,7 +21,7 @@ struct ClusterNodeTests {
     )
     func oldNode() async throws {
         try await ClusterChaosTests.play(
-            "--seconds", "1", "--gateways", "2", "--only", "old node", "--old-nats-server",
-            NatsServer.oldProgram.path)
+            "--seconds", "1", "--gateways", "2", "--devices", "3", "--only", "old node",
+            "--old-nats-server", NatsServer.oldProgram.path)
     }
 }
