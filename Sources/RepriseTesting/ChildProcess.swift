@@ -73,6 +73,8 @@ public final class ChildProcess: Sendable {
     /// A pipe to a child and one from it: both or none.
     ///
     /// - Parameter make: makes a pipe, as the system's call does.
+    /// - Returns: the ends of each, the one to read from first.
+    /// - Throws: ``StartFailure``.
     package static func pipes(
         _ make: (UnsafeMutablePointer<Int32>) -> Int32 = { pipe($0) }
     ) throws -> (toChild: [Int32], fromChild: [Int32]) {
