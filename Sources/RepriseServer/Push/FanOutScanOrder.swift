@@ -122,7 +122,8 @@ struct FanOutScanOrder: Sendable {
         if target[channel] != nil {
             ready.append(channel)
         } else if earlyTarget[channel] != nil {
-            earlyReady.append(channel)
+            // One that goes on comes before others: its messages are in memory.
+            if through == nil { earlyReady.prepend(channel) } else { earlyReady.append(channel) }
         }
     }
 

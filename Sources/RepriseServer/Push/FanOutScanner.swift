@@ -25,8 +25,8 @@ actor FanOutScanner {
     /// Nil where that is not known.
     private let connected: ConnectedCheck?
     private var scans: [ChannelName: Scan] = [:]
-    /// The early scans in flight.
-    private var early: [ChannelName: Scan] = [:]
+    /// The early scan in flight.
+    private var early: Scan?
 
     init(
         _ service: PushService, store: FanOutScans, log: any MessageLog, clock: any Timekeeper,
@@ -79,7 +79,7 @@ actor FanOutScanner {
         _ channel: ChannelName, through: Int64, mayExpire: Bool
     ) async throws -> Step {
         // It began behind an older scan, and queues nothing that this one has queued.
-        early[channel] = nil
+        if early?.scan.channel == channel { early = nil }
         do {
             guard var scan = try await scan(of: channel, through, mayExpire) else {
                 return Step(added: 0, through: through)
@@ -105,23 +105,24 @@ actor FanOutScanner {
     ) async throws -> Step {
         let done = Step(added: 0, through: through)
         guard let connected else { return done }
-        if early[channel] == nil {
+        if early?.scan.channel != channel {
+            early = nil
             guard let scan = try await store.scan(service, in: channel), scan.target == nil,
                 through - scan.through <= PushLimits.messagesPerScan,
                 let begun = try await page(of: scan, through, mayExpire), begun.target >= through
             else { return done }
-            early[channel] = begun
+            early = begun
         }
-        guard var scan = early[channel] else { return done }
+        guard var scan = early else { return done }
         do {
             let step = try await store.early(
                 service, in: channel, after: scan.scan.user, to: scan.target, scan.candidates,
                 now: clock.wall(), connected: connected)
             scan.scan.user = step.last ?? ""
-            early[channel] = step.last == nil ? nil : scan
+            early = step.last == nil ? nil : scan
             return Step(added: step.added, through: step.last == nil ? scan.target : nil)
         } catch {
-            early[channel] = nil
+            early = nil
             throw error
         }
     }
