@@ -24,6 +24,8 @@ final class MemoryLog: MessageLog {
         var gap: Int64 = 0
         var isClosed = false
         var readers = 0
+        /// How many reads there were.
+        var reads = 0
         /// The most reads that were under way at a time.
         var mostReaders = 0
     }
@@ -140,6 +142,7 @@ final class MemoryLog: MessageLog {
     private func hesitate() async throws {
         state.withLock { state in
             state.readers += 1
+            state.reads += 1
             state.mostReaders = max(state.mostReaders, state.readers)
         }
         defer { state.withLock { $0.readers -= 1 } }
