@@ -63,6 +63,23 @@ struct FormsBoundTests {
         return manner
     }
 
+    /// Has a page say so many messages while the feature waits for the screen.
+    private func sing(
+        _ count: Int, _ view: StandInView, of id: EntryID, _ stuck: StuckHost
+    ) async throws {
+        stuck.stick()
+        view.say("showing", ["event": id.text, "form": "welcome"])
+        try await eventually("the feature waits for the screen") { stuck.waiting == 1 }
+        for number in 1...count { view.say("sing", ["song": number]) }
+        // With its hello and its catalogue's version three came before; asked for more is who has
+        // put the last one down.
+        try await eventually("all of it has come, or too much") {
+            stuck.asked == count + 4 || !stuck.isRead
+        }
+        #expect(stuck.isRead == (count == 1_024))
+        stuck.letGo()
+    }
+
     @Test(
         "At most 1,024 messages of a page wait to be read; with one more it is replaced",
         .limit("forms.pageMessages"),
@@ -75,18 +92,7 @@ struct FormsBoundTests {
         try await eventually("the page has it") {
             host.views.first?.told("events").count == 1
         }
-        let view = try #require(host.views.first)
-        stuck.stick()
-        view.say("showing", ["event": id.text, "form": "welcome"])
-        try await eventually("the feature waits for the screen") { stuck.waiting == 1 }
-        for number in 1...count { view.say("sing", ["song": number]) }
-        // With its hello and its catalogue's version three came before; asked for more is who has
-        // put the last one down.
-        try await eventually("all of it has come, or too much") {
-            stuck.asked == count + 4 || !stuck.isRead
-        }
-        #expect(stuck.isRead == (count == 1_024))
-        stuck.letGo()
+        try await sing(count, try #require(host.views.first), of: id, stuck)
         if count > 1_024 {
             try await eventually("there is another page") { host.views.count == 2 }
         } else {
@@ -112,16 +118,7 @@ struct FormsBoundTests {
                 host.views.dropFirst(index).first?.told("events").count == 1
                     && host.views.prefix(index).allSatisfy(\.isClosed)
             }
-            let view = host.views[index]
-            stuck.stick()
-            view.say("showing", ["event": id.text, "form": "welcome"])
-            try await eventually("the feature waits for the screen") { stuck.waiting == 1 }
-            for number in 1...count { view.say("sing", ["song": number]) }
-            try await eventually("all of it has come, or too much") {
-                stuck.asked == count + 4 || !stuck.isRead
-            }
-            #expect(stuck.isRead == (count == 1_024))
-            stuck.letGo()
+            try await sing(count, host.views[index], of: id, stuck)
         }
         try await eventually("what waited is heard out") {
             await feature.forms.diagnostics.tally.unknown == 2_048
