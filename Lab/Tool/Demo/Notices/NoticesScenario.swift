@@ -164,7 +164,10 @@ extension NoticesScenario {
         NoticesScenario(
             name: "socket-push", title: "first by socket, then by push", isPushed: true,
             isInCaseStudy: false,
-            steps: [.launch, .home, .write("m1"), .seen("m1"), .latePush("m1"), .badge]),
+            steps: [
+                .launch, .home, .write("m1"), .seen("m1"), .mirrored("m1"), .latePush("m1"),
+                .badge,
+            ]),
         NoticesScenario(
             name: "push-socket", title: "first by push, then by socket", isPushed: true,
             isInCaseStudy: false,

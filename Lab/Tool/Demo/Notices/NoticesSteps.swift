@@ -2,7 +2,9 @@ import Foundation
 import Reprise
 import RepriseCommandLine
 import RepriseCore
+import RepriseJournal
 import RepriseNIO
+import RepriseNotices
 import ReprisePhone
 import RepriseSimulator
 import RepriseTesting
@@ -193,6 +195,17 @@ extension Step<NoticesSession> {
             try await Waiting.isTrue(within: session.timeout) {
                 guard let reading = try session.reading(limit: 20) else { return true }
                 return reading.decided.contains { $0.id == id }
+            }
+        }
+    }
+    /// The app's extension can know that the app has shown a message.
+    static func mirrored(_ name: String) -> Step {
+        Step { session in
+            guard session.isReprise else { return }
+            let mirror = Mirror<NoticeMirror>(in: session.folder, version: NoticeMirror.version)
+            let id = session.message(name)
+            try await Waiting.isTrue(within: session.timeout) {
+                try mirror.read()?.value.shown?.contains(id) ?? false
             }
         }
     }
