@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import RepriseServer
 import RepriseWire
+import Synchronization
 
 /// The files of one view, life after life.
 ///
@@ -28,8 +29,29 @@ final class ViewFiles {
     }
 
     func open() throws -> ClusterView {
-        try ClusterView.open(at: place.path, epoch: epoch, configuration)
+        let file = place.appendingPathComponent("view.sqlite")
+        if !FileManager.default.fileExists(atPath: file.path) {
+            try FileManager.default.createDirectory(
+                at: place, withIntermediateDirectories: true)
+            try empty().write(to: file)
+        }
+        return try ClusterView.open(at: place.path, epoch: epoch, configuration)
     }
+
+    /// An empty view is made once in a process: its tables take longer than a run's entries.
+    private func empty() throws -> Data {
+        try Self.made.withLock { made in
+            if let view = made[epoch] { return view }
+            let place = folder.appendingPathComponent("empty")
+            defer { try? FileManager.default.removeItem(at: place) }
+            try ClusterView.open(at: place.path, epoch: epoch, configuration).log.stepped.close()
+            let view = try Data(contentsOf: place.appendingPathComponent("view.sqlite"))
+            made[epoch] = view
+            return view
+        }
+    }
+
+    private static let made = Mutex<[Epoch: Data]>([:])
 
     /// After a death; closes the view of the former life.
     func reopen(_ left: Left, _ view: ClusterView) throws -> ClusterView {
