@@ -22,15 +22,17 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
         self.headers = headers
     }
 
-    /// Translates a `RepriseError`.
-    package init(_ error: RepriseError) {
+    /// Translates a `RepriseError`; `hasToken`: whether the request had one.
+    package init(_ error: RepriseError, hasToken: Bool = true) {
         // A refusal by the accounts must not be distinguishable from a missing resource.
         let error = error.code == .refused ? .notForThisUser : error
         let (status, code) =
             AccountBound.code(of: error).map { (HTTPResponse.Status.conflict, $0) }
             ?? Self.meaning(of: error.code)
         var headers = Self.retry(status)
-        if status == .unauthorized { headers[.wwwAuthenticate] = Self.challenge(error.code) }
+        if status == .unauthorized {
+            headers[.wwwAuthenticate] = Self.challenge(hasToken ? error.code : nil)
+        }
         self.init(status, code, error.messageAndRemedy, headers: headers)
     }
 
@@ -46,10 +48,12 @@ package struct HTTPFailure: Error, Sendable, HTTPResponseError {
             headers: [.retryAfter: "\(seconds)"])
     }
 
-    /// The authentication challenge (RFC 6750 §3).
-    private static func challenge(_ code: RepriseError.Code) -> String {
+    /// The authentication challenge (RFC 6750 §3), without an error where there was no token.
+    private static func challenge(_ code: RepriseError.Code?) -> String {
+        let realm = #"Bearer realm="reprise""#
+        guard let code else { return realm }
         let ended = code == .tokenExpired ? #", error_description="The token has ended.""# : ""
-        return #"Bearer realm="reprise", error="invalid_token""# + ended
+        return realm + #", error="invalid_token""# + ended
     }
 
     /// The reason why a message is not stored, or a conversation not made.

@@ -114,7 +114,12 @@ package struct HTTPRoutes: Sendable {
 
     private func principal(of request: Request) async throws -> Principal {
         guard let authenticator = services.authenticator else { return .open }
-        return try await authenticator.principal(of: try Self.token(of: request))
+        let token = try Self.token(of: request)
+        do {
+            return try await authenticator.principal(of: token)
+        } catch let error as RepriseError where error.code == .unauthorized {
+            throw HTTPFailure(error, hasToken: token != nil)
+        }
     }
 
     /// The token of a request (RFC 6750 §2.1); nil if there is none.
@@ -123,7 +128,9 @@ package struct HTTPRoutes: Sendable {
         guard let field = fields.first else { return nil }
         let parts = field.split(separator: " ", omittingEmptySubsequences: true)
         guard fields.count == 1, parts.count == 2, parts[0].lowercased() == "bearer" else {
-            throw RepriseError(.unauthorized, "Send one header `Authorization: Bearer TOKEN`.")
+            throw HTTPFailure(
+                RepriseError(.unauthorized, "Send one header `Authorization: Bearer TOKEN`."),
+                hasToken: false)
         }
         do {
             return try AccessToken(String(parts[1]))

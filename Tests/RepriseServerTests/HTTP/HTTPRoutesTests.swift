@@ -162,6 +162,25 @@ struct HTTPRoutesTests {
         }
     }
 
+    @Test(
+        "a refused token is told in the challenge, and none where there was none",
+        arguments: [
+            (nil, nil), ("Basic x.ada.x", nil), ("Bearer abc", #"error="invalid_token""#),
+            (
+                "Bearer x.ended.x",
+                #"error="invalid_token", error_description="The token has ended.""#
+            ),
+        ] as [(String?, String?)])
+    func challenge(field: String?, error: String?) async throws {
+        try await withAPI(services: { $0.authenticator = TableAuthenticator() }) { api in
+            let answer = try await api.send(
+                .get, "/v1/me", field.map { [.authorization: $0] } ?? [:], [])
+            #expect(answer.status == .unauthorized)
+            let parts = [#"Bearer realm="reprise""#, error].compactMap(\.self)
+            #expect(answer.headers[.wwwAuthenticate] == parts.joined(separator: ", "))
+        }
+    }
+
     @Test("refuses invalid UTF-8")
     func invalidUTF8() async throws {
         try await withAPI { api in
