@@ -1,4 +1,5 @@
 import DequeModule
+import Foundation
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
@@ -225,6 +226,16 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Answers
 
+    /// As RFC 9110 §5.6.7 writes a moment.
+    private static let dates = Date.VerbatimFormatStyle(
+        format: """
+            \(weekday: .abbreviated), \(day: .twoDigits) \(month: .abbreviated) \
+            \(year: .padded(4)) \
+            \(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\
+            \(minute: .twoDigits):\(second: .twoDigits) GMT
+            """, locale: Locale(identifier: "en_US_POSIX"), timeZone: .gmt,
+        calendar: Calendar(identifier: .gregorian))
+
     /// Answers a request that the router cannot process, and ends the connection: the client
     /// violates HTTP.
     private func refuse(_ message: String, _ status: HTTPResponse.Status = .badRequest) {
@@ -236,6 +247,7 @@ final class HTTPRequestHandler: ChannelDuplexHandler, RemovableChannelHandler {
             headers: [
                 "Content-Type": "application/json; charset=utf-8",
                 "Content-Length": "\(text.count)", "Connection": "close",
+                "Date": Date.now.formatted(Self.dates),
             ])
         _ = machine.answerBegan(isLast: true)
         context.write(wrapOutboundOut(.head(head)), promise: nil)

@@ -214,6 +214,12 @@ struct HTTPConnectionTests {
             try await socket.send("HEAD /healthz HTTP/1.1\r\n\r\n")
             let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
             #expect(answer.hasPrefix("HTTP/1.1 400 ") && answer.hasSuffix("\r\n\r\n"))
+            let date = try #require(answer.firstMatch(of: /\r\nDate: ([^\r]+)\r\n/)).1
+            let format = DateFormatter()
+            format.locale = Locale(identifier: "en_US_POSIX")
+            format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss zzz"
+            let told = try #require(format.date(from: String(date)))
+            #expect(date.hasSuffix(" GMT") && abs(told.timeIntervalSinceNow) < 60)
         }
     }
 
