@@ -16,6 +16,7 @@ public struct StandardWorkers: Sendable {
     private let network: GuardedTransport?
     private let addresses: AddressGuard
     private let transfers: (any TransferService)?
+    private let credentials: Credentials?
     private let clock: any Timekeeper
 
     /// Makes the workers.
@@ -25,7 +26,8 @@ public struct StandardWorkers: Sendable {
     ///   - transport: performs HTTP requests; nil: no workers for HTTP.
     ///   - addresses: the check of addresses.
     ///   - transfers: the system's transfers; nil: no worker for them.
-    ///   - credentials: headers for the first server of each request, fresh for each attempt.
+    ///   - credentials: headers for the first server of each request, fresh for each attempt. A
+    ///     system transfer sends them wherever it is redirected.
     ///   - clock: times the look-ups of a system transfer.
     public init(
         sandbox: Sandbox, transport: (any HTTPTransport)? = nil,
@@ -36,6 +38,7 @@ public struct StandardWorkers: Sendable {
         self.sandbox = sandbox
         self.addresses = addresses
         self.transfers = transfers
+        self.credentials = credentials
         self.clock = clock
         network = transport.map {
             GuardedTransport(transport: $0, addresses: addresses, credentials: credentials)
@@ -59,7 +62,8 @@ public struct StandardWorkers: Sendable {
         if let transfers {
             workers.append(
                 TransferWorker(
-                    transfers: transfers, addresses: addresses, sandbox: sandbox, clock: clock))
+                    transfers: transfers, addresses: addresses, credentials: credentials,
+                    sandbox: sandbox, clock: clock))
         }
         return workers
     }

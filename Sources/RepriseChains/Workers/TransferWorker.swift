@@ -8,7 +8,8 @@ import RepriseCore
 /// ``CopyFileWorker``; only then is the transfer forgotten. After a kill between the two the file
 /// is recognised in its place, and the transfer is forgotten then.
 ///
-/// The system follows redirects unchecked: only the first address is checked. A task that fails for
+/// The system follows redirects unchecked, and sends the headers there, too: only the first address
+/// is checked. The credentials of ``StandardWorkers`` are asked when a transfer is started. A task that fails for
 /// good, is cancelled or ends at a sign-out forgets its transfer, whether it ran or not.
 public struct TransferWorker: Worker {
     /// The input of a transfer.
@@ -27,7 +28,8 @@ public struct TransferWorker: Worker {
         public var url: String
         /// As in RFC 9110 §9; nil: GET for a download, PUT for an upload.
         public var method: String?
-        /// Names and values; they are written into the journal.
+        /// Names and values. They are written into the journal: tokens belong into the credentials
+        /// of ``StandardWorkers``.
         public var headers: [String: String]
         /// The SHA-256 that a download must have, as 64 hexadecimal digits.
         public var sha256: String?
@@ -81,6 +83,7 @@ public struct TransferWorker: Worker {
 
     let transfers: any TransferService
     let addresses: AddressGuard
+    let credentials: Credentials?
     let sandbox: Sandbox
     let clock: any Timekeeper
 
@@ -140,6 +143,8 @@ public struct TransferWorker: Worker {
         let place = try await addresses.check(input.url).place
         var headers = input.headers
         headers["Idempotency-Key"] = work.key
+        headers.merge(try await credentials?(place.origin) ?? [:]) { _, fresh in fresh }
+        try GuardedTransport.check(headers)
         let direction: TransferRequest.Direction
         let usual: String
         switch input.direction {

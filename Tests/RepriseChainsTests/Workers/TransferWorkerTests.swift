@@ -99,6 +99,34 @@ struct TransferWorkerTests {
         #expect(known.isEmpty)
     }
 
+    @Test("are started with fresh credentials for their server, which the journal has not")
+    func credentials() async throws {
+        let system = system
+        for token in ["first", "second"] {
+            let workers = bench.standard(
+                allowing: "127.0.0.1:80", transfers: system,
+                credentials: { ["Authorization": "\(token) \($0)"] })
+            system.state.withLock { state in
+                state.whenStarted = { system.change($0, .failed("cut off")) }
+            }
+            let error = await bench.failure(TransferWorker.self, input(), of: workers)
+            #expect(error?.errorCode == .unreachable)
+            #expect(
+                system.state.withLock { $0.started.last?.headers["Authorization"] }
+                    == "\(token) http://127.0.0.1")
+        }
+        #expect(system.state.withLock { $0.started.count } == 2)
+    }
+
+    @Test("with a header that cannot be sent are not started")
+    func badHeader() async throws {
+        let input = TransferWorker.Input(
+            .download(to: Self.place), url: "http://127.0.0.1/film", headers: ["Host": "other"])
+        let error = await bench.failure(TransferWorker.self, input, of: workers)
+        #expect(error?.permanentCode == "badConfiguration")
+        #expect(system.state.withLock { $0.started.isEmpty })
+    }
+
     @Test("that end while the app is dead are found by their name, and not started again")
     func areFound() async throws {
         let system = system

@@ -30,7 +30,7 @@ struct GuardedTransport: Sendable {
         let fresh = try await credentials?(target.place.origin) ?? [:]
         call.headers.merge(fresh) { _, fresh in fresh }
         let secrets = Self.secrets.union(fresh.keys.map { $0.lowercased() })
-        try Self.checkHeaders(call)
+        try Self.check(call.headers)
         for _ in 0...WorkerLimits.redirects {
             call.url = target.place.text
             call.address = target.address(attempt: attempt)
@@ -93,10 +93,11 @@ struct GuardedTransport: Sendable {
         return try await addresses.check(next)
     }
 
-    private static func checkHeaders(_ call: HTTPCall) throws {
+    /// - Throws: ``RepriseCore/RepriseError`` `.badConfiguration`.
+    static func check(_ headers: [String: String]) throws {
         let names = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz".utf8)
         let ours: Set<String> = ["host", "content-length", "transfer-encoding", "connection"]
-        for (name, value) in call.headers {
+        for (name, value) in headers {
             guard !name.isEmpty, name.lowercased().utf8.allSatisfy(names.contains),
                 value.utf8.allSatisfy({ $0 == 9 || ($0 >= 0x20 && $0 != 0x7f) }),
                 !ours.contains(name.lowercased())
@@ -113,6 +114,6 @@ struct GuardedTransport: Sendable {
 /// input.
 ///
 /// Its argument is the origin of the first request (`https://example.org`); a redirect to another
-/// origin does not get them.
+/// origin does not get them, except of a ``TransferWorker``, whose redirects the system follows.
 public typealias Credentials =
     @Sendable (_ origin: String) async throws -> [String: String]
