@@ -103,14 +103,19 @@ extension AdmissionMachine {
         }
         var sessions: [Int64: Session] = [:]
         for row in try Row.fetchAll(db, sql: "SELECT id, next, time FROM sessions ORDER BY id") {
-            sessions[row[0]] = Session(next: row[1], time: WallTime(milliseconds: row[2]))
+            let id: Int64 = try row.checked(0)
+            sessions[id] = Session(
+                next: try row.checked(1), time: WallTime(milliseconds: try row.checked(2)))
         }
         let recent = try Row.fetchAll(db, sql: "SELECT digest, time FROM entries ORDER BY sequence")
         self.init(
-            position: JournalPosition(sequence: row[0], digest: Self.digest(row[1])),
-            time: WallTime(milliseconds: row[2]), sessions: sessions,
-            recent: recent.map {
-                Recent(digest: Self.digest($0[0]), time: WallTime(milliseconds: $0[1]))
+            position: JournalPosition(
+                sequence: try row.checked(0), digest: try Self.digest(row.checked(1))),
+            time: WallTime(milliseconds: try row.checked(2)), sessions: sessions,
+            recent: try recent.map {
+                Recent(
+                    digest: try Self.digest($0.checked(0)),
+                    time: WallTime(milliseconds: try $0.checked(1)))
             })
     }
 

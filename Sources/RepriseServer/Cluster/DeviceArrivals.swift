@@ -55,7 +55,7 @@ struct DeviceArrivals {
         let select = try db.cachedStatement(
             sql: "SELECT sequence, place FROM hellos WHERE user = ? AND device = ?")
         guard let row = try Row.fetchOne(select, arguments: Self.key(device)) else { return nil }
-        let generation = Generation(sequence: row[0], place: row[1])
+        let generation = Generation(sequence: try row.checked(0), place: try row.checked(1))
         keep(generation, of: device)
         return generation
     }
@@ -72,9 +72,9 @@ struct DeviceArrivals {
                 """)
         guard let row else { return nil }
         count -= 1
-        let user: String = row[0]
+        let user: String = try row.checked(0)
         let device = ConnectingDevice(
-            user: user.isEmpty ? nil : try UserID(user), device: try EntryID(row[1]))
+            user: user.isEmpty ? nil : try UserID(user), device: try EntryID(row.checked(1)))
         newest[device] = nil
         return Arrival(device: device, generation: place)
     }

@@ -9,9 +9,10 @@ struct GrantedLeases: Sendable {
         let rows = try Row.fetchAll(
             db, sql: "SELECT role, holder, granted, expires FROM leases ORDER BY role")
         for row in rows {
-            guard let role = LeaseRole(rawValue: row[0]) else { continue }
+            guard let role = LeaseRole(rawValue: try row.checked(0)) else { continue }
             leases[role] = Lease(
-                holder: row[1], grant: row[2], expires: WallTime(milliseconds: row[3]))
+                holder: try row.checked(1), grant: try row.checked(2),
+                expires: WallTime(milliseconds: try row.checked(3)))
         }
     }
 

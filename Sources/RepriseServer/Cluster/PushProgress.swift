@@ -159,11 +159,10 @@ package struct PushProgress: Hashable, Sendable {
         var found = PushProgress(service, by: 0)
         found.done = [Done(channel: channel, through: through ?? 0)]
         for row in rows {
-            let (user, device): (String, String) = (row[0], row[1])
             found.marks.append(
                 Mark(
-                    user: try UserID(user), device: try EntryID(device), channel: channel,
-                    seq: row[2]))
+                    user: try UserID(row.checked(0)), device: try EntryID(row.checked(1)),
+                    channel: channel, seq: try row.checked(2)))
         }
         return found
     }
