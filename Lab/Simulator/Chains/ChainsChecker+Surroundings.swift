@@ -104,12 +104,6 @@ extension ChainsChecker {
 
     // MARK: Damage
 
-    /// Its rows are others now, and nobody has written them.
-    func damage(_ seq: Int64, _ id: String, _ db: Database) throws {
-        damaged.insert(id)
-        pictures[seq] = try Self.read(seq, db)
-    }
-
     func cannotRead(_ seq: Int64, _ why: String) {
         let id = pictures[seq]?.id ?? "\(seq)"
         if !damaged.contains(id) { violated(.recorded, "\(id) cannot be read: \(why)") }

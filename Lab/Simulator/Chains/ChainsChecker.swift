@@ -51,7 +51,7 @@ final class ChainsChecker {
 
     /// Rows of chains that the commit in flight writes.
     var touched: Set<Int64> = []
-    var pictures: [Int64: Picture] = [:]
+    private(set) var pictures: [Int64: Picture] = [:]
     /// When a chain was another one last.
     private(set) var changes: [String: Duration] = [:]
     private var seqs: [String: Int64] = [:]
@@ -77,7 +77,7 @@ final class ChainsChecker {
     /// Where long outputs are; nil: there are none.
     var files: OutputFiles?
     /// Chains whose rows went bad on the disk.
-    var damaged: Set<String> = []
+    private(set) var damaged: Set<String> = []
     /// The person has set the clock, and what is kept for a while may leave.
     var isClockSet = false
     /// Files that were read in full when their row was committed.
@@ -250,6 +250,12 @@ final class ChainsChecker {
         }
         for one in found { compare(one.old, one.new) }
         for one in found where one.new == nil { pictures[one.seq] = nil }
+    }
+
+    /// Its rows are others now, and nobody has written them.
+    func damage(_ seq: Int64, _ id: String, _ db: Database) throws {
+        damaged.insert(id)
+        pictures[seq] = try Self.read(seq, db)
     }
 
     private func compare(_ former: Picture?, _ new: Picture?) {
