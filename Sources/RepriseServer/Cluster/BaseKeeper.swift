@@ -341,11 +341,18 @@ extension BaseStore {
     ///
     /// A base of before a journal was restored gets the journal's new epoch.
     ///
-    /// - Returns: where it stands; nil if there is no base.
+    /// - Parameters:
+    ///   - folder: the view's; what it holds stays where no base can take its place.
+    ///   - journal: whose base it is.
+    ///   - first: the journal's first entry, which the base has to reach.
+    /// - Returns: where it stands.
+    /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if no base reaches the entry.
     func install(
-        in folder: String, of journal: some ClusterJournal
-    ) async throws -> JournalPosition? {
-        guard let manifest = try await newest() else { return nil }
+        in folder: String, of journal: some ClusterJournal, reaching first: Int64
+    ) async throws -> JournalPosition {
+        guard let manifest = try await newest(), manifest.position.sequence >= first - 1 else {
+            throw BaseKeeper.isMissing(first)
+        }
         let folder = URL(fileURLWithPath: folder)
         let file = folder.appending(path: "base-copy.sqlite")
         defer { try? FileManager.default.removeItem(at: file) }
@@ -381,9 +388,14 @@ extension BaseStore {
 
 extension BaseKeeper {
     /// A journal whose beginning is gone.
+    ///
+    /// Gateways remove only what a base holds. But where the first blocks of a node's copy are
+    /// damaged, NATS says that the journal begins behind them.
     static func isMissing(_ first: Int64) -> RepriseError {
         RepriseError(
-            .corrupt, "The journal begins at entry \(first), and has no base that reaches it.",
-            remedy: "Restore the journal, with its base stream.")
+            .unavailable,
+            "The journal begins at entry \(first) on the node that leads, and no base reaches it.",
+            remedy: "If that node's copy is damaged, let another one lead; else restore the "
+                + "journal, with its base stream.")
     }
 }

@@ -64,10 +64,8 @@ package enum ClusterExport {
                 let first = try await journal.status().first
                 if first > view.position.sequence + 1 {
                     await view.close()
-                    let base = try await journal.bases?.install(in: folder, of: journal)
-                    guard let base, base.sequence >= first - 1 else {
-                        throw BaseKeeper.isMissing(first)
-                    }
+                    guard let bases = journal.bases else { throw BaseKeeper.isMissing(first) }
+                    _ = try await bases.install(in: folder, of: journal, reaching: first)
                     view = try ClusterView.open(at: folder, epoch: journal.epoch, configuration)
                 }
                 let before = view.position.sequence

@@ -83,8 +83,8 @@ package struct ClusterMember: Sendable {
         let stood = view.position.sequence
         guard first > stood + 1 else { return view }
         await view.close()
-        let base = try await journal.bases?.install(in: path, of: journal)
-        guard let base, base.sequence >= first - 1 else { throw BaseKeeper.isMissing(first) }
+        guard let bases = journal.bases else { throw BaseKeeper.isMissing(first) }
+        let base = try await bases.install(in: path, of: journal, reaching: first)
         logger.notice(
             "the view was made anew from the journal's base",
             metadata: ["before": "\(stood)", "now": "\(base.sequence)"])

@@ -156,6 +156,51 @@ struct BaseTests {
         await second.stop()
     }
 
+    @Test(
+        "Where no base reaches the journal's first entry, gateways do not start, keep their views, and go on once another node leads"
+    )
+    func damagedBeginning() async throws {
+        let (folder, journal, shared) = try Self.fixture(seed: 3, readers: 4)
+        defer { folder.remove() }
+        defer { journal.close() }
+        let first = try await Self.start(shared, at: folder.path("first"))
+        try await Self.fill(first.member, 5)
+        try await eventually("what is before a base is gone") {
+            try await journal.status().first > 1
+        }
+        await first.stop()
+        var stood: [Int64] = []
+        for name in ["behind", "other"] {
+            let one = try await Self.start(
+                shared, at: folder.path(name), every: .seconds(3_600))
+            try await Self.fill(one.member, 5)
+            stood.append(one.member.view.position.sequence)
+            await one.stop()
+        }
+        // As the copy of a node whose first blocks are damaged.
+        var sound: FaultyJournal?
+        journal.change {
+            sound = $0
+            $0.removeEntries(through: Int64($0.entries.count) - 1)
+        }
+        for name in ["behind", "new"] {
+            let error = await expectError(.unavailable) {
+                try await Self.start(shared, at: folder.path(name))
+            }
+            #expect(error?.remedy?.contains("let another one lead") == true)
+        }
+        let view = try ClusterView.open(
+            at: folder.path("behind"), epoch: journal.epoch, ClusterStore.configuration)
+        #expect(view.position.sequence == stood[0])
+        await view.close()
+        journal.change { if let sound { $0 = sound } }
+        let again = try await Self.start(
+            shared, at: folder.path("behind"), every: .seconds(3_600))
+        try await again.member.barrier.pass()
+        #expect(again.member.view.position.sequence > stood[1])
+        await again.stop()
+    }
+
     @Test("A single gateway makes a base after a wait, and the entries before it are removed")
     func alone() async throws {
         let (folder, journal, shared) = try Self.fixture(seed: 2, readers: 1)
