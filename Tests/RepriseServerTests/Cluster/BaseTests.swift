@@ -175,8 +175,8 @@ struct BaseTests {
             let one = try await Self.start(
                 shared, at: folder.path(name), every: .seconds(3_600))
             try await Self.fill(one.member, 5)
-            stood.append(one.member.view.position.sequence)
             await one.stop()
+            stood.append(one.member.view.position.sequence)
         }
         // As the copy of a node whose first blocks are damaged.
         var sound: FaultyJournal?
