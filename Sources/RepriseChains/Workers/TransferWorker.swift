@@ -28,8 +28,9 @@ public struct TransferWorker: Worker {
         public var url: String
         /// As in RFC 9110 §9; nil: GET for a download, PUT for an upload.
         public var method: String?
-        /// Names and values. They are written into the journal: tokens belong into the credentials
-        /// of ``StandardWorkers``.
+        /// Names and values, which are written into the journal.
+        ///
+        /// Tokens belong into the credentials of ``StandardWorkers``.
         public var headers: [String: String]
         /// The SHA-256 that a download must have, as 64 hexadecimal digits.
         public var sha256: String?
