@@ -9,8 +9,9 @@ import RepriseCore
 /// is recognised in its place, and the transfer is forgotten then.
 ///
 /// The system follows redirects unchecked, and sends the headers there, too: only the first address
-/// is checked. The credentials of ``StandardWorkers`` are asked when a transfer is started. A task that fails for
-/// good, is cancelled or ends at a sign-out forgets its transfer, whether it ran or not.
+/// is checked. The credentials of ``StandardWorkers`` are asked when a transfer is started. A task
+/// that fails for good, is cancelled or ends at a sign-out forgets its transfer, whether it ran or
+/// not.
 public struct TransferWorker: Worker {
     /// The input of a transfer.
     public struct Input: Codable, Hashable, Sendable {
