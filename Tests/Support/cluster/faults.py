@@ -262,6 +262,10 @@ class Faults:
         say(f"        {flipped} bits were flipped; {node.name} {'leads' if leads else 'does not lead'}")
         self.faults += damage_faults(what, flipped, leads)
         self.damaged = node
+        if not self.cluster.all_ready(20) and any("no base reaches it" in gateway.last_words() for gateway in self.cluster.gateways):
+            # Its first blocks are damaged. NATS leaves them out, and docs/cluster-operations.md says what to do.
+            other = next(one for one in self.cluster.nodes if one is not node)
+            say(f"        its copy lacks the journal's beginning; {other.name} {'leads' if self.make_lead(other) else 'does not lead'} instead")
 
     def heal(self):
         """A damaged copy is made anew. JetStream copies what a leader lacks to new disks: with two of these, no node would have it."""
