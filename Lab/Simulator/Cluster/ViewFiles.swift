@@ -38,7 +38,7 @@ final class ViewFiles {
         return try ClusterView.open(at: place.path, epoch: epoch, configuration)
     }
 
-    /// An empty view is made once in a process: its tables take longer than a run's entries.
+    /// An empty view, whose tables are made once in a process.
     private func empty() throws -> Data {
         try Self.made.withLock { made in
             if let view = made[epoch] { return view }

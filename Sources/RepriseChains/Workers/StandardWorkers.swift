@@ -27,7 +27,7 @@ public struct StandardWorkers: Sendable {
     ///   - addresses: the check of addresses.
     ///   - transfers: the system's transfers; nil: no worker for them.
     ///   - credentials: headers for the first server of each request, fresh for each attempt. A
-    ///     system transfer sends them wherever it is redirected.
+    ///     system transfer may send them wherever it is redirected.
     ///   - clock: times the look-ups of a system transfer.
     public init(
         sandbox: Sandbox, transport: (any HTTPTransport)? = nil,

@@ -8,7 +8,7 @@ import RepriseCore
 /// ``CopyFileWorker``; only then is the transfer forgotten. After a kill between the two the file
 /// is recognised in its place, and the transfer is forgotten then.
 ///
-/// The system follows redirects unchecked, and sends the headers there, too: only the first address
+/// The system follows redirects unchecked, and may send the headers there: only the first address
 /// is checked. The credentials of ``StandardWorkers`` are asked when a transfer is started. A task
 /// that fails for good, is cancelled or ends at a sign-out forgets its transfer, whether it ran or
 /// not.

@@ -114,6 +114,6 @@ struct GuardedTransport: Sendable {
 /// input.
 ///
 /// Its argument is the origin of the first request (`https://example.org`); a redirect to another
-/// origin does not get them, except of a ``TransferWorker``, whose redirects the system follows.
+/// origin does not get them, unless the system follows it, for a ``TransferWorker``.
 public typealias Credentials =
     @Sendable (_ origin: String) async throws -> [String: String]
