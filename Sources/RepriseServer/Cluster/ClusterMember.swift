@@ -39,8 +39,8 @@ package struct ClusterMember: Sendable {
     ///   - logger: receives what becomes of bases.
     /// - Returns: the member; it follows nothing before ``replica`` runs.
     /// - Throws: as ``ClusterView/open(at:epoch:of:_:)``; `.unavailable` if nobody says for
-    ///   ``ClusterLimits/leaderless`` where the journal begins; `.corrupt` if that was restored, or
-    ///   begins behind its base.
+    ///   ``ClusterLimits/leaderless`` where the journal begins, or no base reaches its beginning;
+    ///   `.corrupt` if the journal was restored or the base is damaged.
     package static func join(
         _ journal: any ClusterJournal, at path: String, name: String = "", implicitChannels: Bool,
         _ configuration: ClusterView.Configuration = ClusterView.Configuration(),

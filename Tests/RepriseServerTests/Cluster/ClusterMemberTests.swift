@@ -159,20 +159,18 @@ struct ClusterMemberTests {
         for leads in [true, false] {
             journal.leads(false)
             let asked = journal.looks
-            let ended = Mutex<RepriseError.Code?>(nil)
+            let ended = Mutex<String?>(nil)
             let joining = Task {
-                do {
-                    try await join()
-                    ended.withLock { $0 = .internal }
-                } catch {
-                    ended.withLock { $0 = (error as? RepriseError)?.code ?? .internal }
-                }
+                let error = await #expect(throws: RepriseError.self) { try await join() }
+                #expect(error?.code == .unavailable)
+                ended.withLock { $0 = error?.message ?? "" }
             }
             try await clock.advance(by: .seconds(1)) { journal.looks > asked + 2 }
             if leads { journal.leads(true) }
             try await clock.advance(by: .seconds(1)) { ended.withLock { $0 != nil } }
             await joining.value
-            #expect(ended.withLock { $0 } == (leads ? .corrupt : .unavailable))
+            let message = try #require(ended.withLock { $0 })
+            #expect(message.contains("begins at entry 2") == leads, "\(message)")
             // One a second; the clock goes on while it ends.
             #expect(journal.looks - asked <= 21)
         }
