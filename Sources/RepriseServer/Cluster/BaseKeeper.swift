@@ -162,16 +162,20 @@ package actor BaseKeeper {
     // MARK: Making one
 
     private func keep(_ lease: HeldLease) async {
+        var failures = 0
         while !Task.isCancelled {
             try? await clock.sleep(for: min(.seconds(60), schedule.every / 4))
             guard lease.isCurrent else { continue }
             do {
                 if isDue(after: try await store.newest()) { try await make(lease) }
+                failures = 0
             } catch {
                 guard !Task.isCancelled else { return }
                 logger.warning("no base was made", metadata: ["error": "\(error)"])
                 // It may go on failing, and each try reads the whole view.
-                try? await clock.sleep(for: min(.seconds(600), schedule.every / 4))
+                failures += 1
+                let wait = ClusterLimits.baseRetries.ceiling(failures: failures)
+                try? await clock.sleep(for: min(wait, schedule.every / 4))
             }
         }
     }

@@ -1,3 +1,5 @@
+package import RepriseCore
+
 /// The limits of the cluster's journal.
 ///
 /// What decides about entries is the same on every gateway: a change of these is a change of
@@ -54,6 +56,8 @@ package enum ClusterLimits {
     /// How often a base is made, unless the journal fills sooner: half of the time within which
     /// what is deleted is gone everywhere.
     package static let baseEvery: Duration = .seconds(43_200)
+    /// The pauses after bases that could not be made.
+    package static let baseRetries = Backoff(base: .seconds(30), longest: .seconds(600))
     /// How full the journal is when a base is made sooner, in percent.
     package static let baseFill = 50
     /// The bytes of a piece of a base.

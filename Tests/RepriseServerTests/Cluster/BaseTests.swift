@@ -40,14 +40,14 @@ struct BaseTests {
     private static func start(
         _ journal: any ClusterJournal, at path: String, name: String = "",
         every: Duration = .seconds(1), hashWithin: Duration = .seconds(20),
-        logger: Logger = RunningServer.logger
+        clock: any Timekeeper = SystemTimekeeper(), logger: Logger = RunningServer.logger
     ) async throws -> Running {
         var schedule = BaseKeeper.Schedule()
         schedule.every = every
         schedule.hashWithin = hashWithin
         let member = try await ClusterMember.join(
             journal, at: path, name: name, implicitChannels: true, schedule: schedule,
-            logger: logger)
+            clock: clock, logger: logger)
         let following = Task {
             do {
                 try await member.replica.run { member.bases?.applied($0, isOwn: $1) }
@@ -280,6 +280,67 @@ struct BaseTests {
         try await eventually("nothing differs") { again.member.problem == nil }
         await again.stop()
         await good.stop()
+    }
+
+    /// NATS refuses the first piece of a base.
+    private final class RefusedOnce: ClusterJournal, BaseStore {
+        private let shared: SharedJournal
+        private let store: any BaseStore
+        private let clock: any Timekeeper
+        /// When it was refused.
+        let refused = Mutex<Duration?>(nil)
+
+        init(_ shared: SharedJournal, _ store: any BaseStore, _ clock: any Timekeeper) {
+            (self.shared, self.store, self.clock) = (shared, store, clock)
+        }
+
+        func put(_ bytes: [UInt8], as name: BasePiece) async throws {
+            let now = clock.uptime()
+            let isFirst = refused.withLock { refused in
+                defer { refused = refused ?? now }
+                return refused == nil
+            }
+            guard !isFirst else { throw RepriseError(.unavailable, "Not now.") }
+            try await store.put(bytes, as: name)
+        }
+        func get(_ name: BasePiece) async throws -> [UInt8]? { try await store.get(name) }
+        func marks(complete: Bool) async throws -> [Int64] {
+            try await store.marks(complete: complete)
+        }
+        func removePieces(at mark: Int64) async throws { try await store.removePieces(at: mark) }
+        func removeEntries(through sequence: Int64) async throws {
+            try await store.removeEntries(through: sequence)
+        }
+
+        var bases: (any BaseStore)? { self }
+        var epoch: Epoch { shared.epoch }
+        func send(_ bytes: [UInt8]) async { await shared.send(bytes) }
+        func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) { shared.follow(heard) }
+        func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
+            try await shared.read(after: sequence)
+        }
+        func status() async throws -> JournalStatus { try await shared.status() }
+        func close() async {}
+    }
+
+    @Test("After one base that could not be made the next is tried within minutes, not hours")
+    func triedAgain() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let clock = ManualClock()
+        let journal = MemoryJournal(
+            seed: 9, readers: 1, stamps: clock, faults: .none, keepsBases: true)
+        defer { journal.close() }
+        let shared = SharedJournal(journal: journal)
+        let once = RefusedOnce(shared, try #require(shared.bases), clock)
+        let one = try await Self.start(
+            once, at: folder.path("one"), every: ClusterLimits.baseEvery, clock: clock)
+        try await clock.advance(by: .seconds(1), within: .seconds(40)) {
+            try await Self.manifest(once) != nil
+        }
+        let refused = try #require(once.refused.withLock { $0 })
+        #expect(clock.uptime() - refused < .seconds(300))
+        await one.stop()
     }
 
     /// A bit of a message's text flips on a disk.

@@ -335,10 +335,13 @@ class Faults:
         """The newest base goes, so one is due; then a gateway without a view begins with it."""
         before = self.cluster.first_entry()
         self.cluster.forget_base()
-        end = time.monotonic() + 120
+        # One look a minute; 90 s more after a try that met the fault before this one, and 120 s after a second.
+        end = time.monotonic() + 300
         while time.monotonic() < end and self.cluster.first_entry() <= before:
             time.sleep(0.5)
         after = self.cluster.first_entry()
+        if after <= before:
+            say(f"        no base: {self.cluster.why_no_base()}")
         former = self.cluster.bases_begun_with(gateway)
         gateway.kill()
         self.cluster.remove_view(index)
