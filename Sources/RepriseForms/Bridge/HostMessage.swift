@@ -1,7 +1,7 @@
 package import RepriseCore
 import RepriseWire
 
-/// Messages from the host to the page: docs/forms.md has each.
+/// Messages from the host to the page: docs/forms/bridge.md has each.
 package enum HostMessage {
     /// The host's protocol versions, the newest last.
     ///

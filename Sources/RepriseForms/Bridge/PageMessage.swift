@@ -1,7 +1,7 @@
 package import RepriseCore
 import RepriseWire
 
-/// Messages from the page: docs/forms.md has each.
+/// Messages from the page: docs/forms/bridge.md has each.
 package struct PageMessage: Hashable, Sendable {
     /// One showing of one form.
     package struct Showing: Hashable, Sendable {
