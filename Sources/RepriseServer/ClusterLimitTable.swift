@@ -45,9 +45,8 @@ extension LimitTable {
                 "cluster.bases", "entries that the journal keeps",
                 """
                 a base replaces the entries before it every \(ClusterLimits.baseEvery), and when \
-                the journal is full to \(ClusterLimits.baseFill) %; after one that fails, the next \
-                is tried \(ClusterLimits.baseRetries.base) later or more, at most \
-                \(ClusterLimits.baseRetries.longest)
+                the journal is full to \(ClusterLimits.baseFill) %; failed: again after \
+                \(ClusterLimits.baseRetries.base) to \(ClusterLimits.baseRetries.longest)
                 """,
                 "a gateway that lacks a removed entry makes its view anew from the base"),
             Limit(
