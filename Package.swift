@@ -267,7 +267,7 @@ let package = Package(
         // What the tests share: polling, disks, commands. Every test target has it, see below.
         .target(
             name: "RepriseTestSupport",
-            dependencies: ["RepriseCore", "RepriseTesting", logging] + nio,
+            dependencies: ["RepriseCore", "RepriseTesting", grdb, logging] + nio,
             path: "Tests/Support/RepriseTestSupport", swiftSettings: strict),
 
         // Processes that tests start and kill.

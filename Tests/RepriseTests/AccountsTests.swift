@@ -1,5 +1,7 @@
 import Foundation
+import GRDB
 import Reprise
+import RepriseJournal
 import RepriseTestSupport
 import RepriseTesting
 import Synchronization
@@ -192,6 +194,41 @@ struct AccountsTests {
         await home.close()
         home = try await Self.open(folder)
         #expect(await home.finalLedger == sum)
+        let again = try await home.signIn(as: Self.ada)
+        #expect(try await again.ledger().accepted == 0)
+        await home.close()
+    }
+
+    @Test(
+        "an account whose rows cannot be read ends all the same, at once or when the next process finishes it",
+        arguments: [false, true])
+    func damaged(atOpening: Bool) async throws {
+        let folder = try TemporaryFolder()
+        var home = try await Self.open(folder)
+        try await home.signIn(as: Self.ada)
+        try await home.current.channel("general").publish("1")
+        let journal = try await home.current.journal
+        try await journal.write { db in
+            try db.execute(
+                sql: """
+                    INSERT INTO channelsLog (channel, epoch, coverage, head, version)
+                    VALUES ('general', 'e7', '[[0,3]]', 3, 0)
+                    """)
+        }
+        await home.close()
+        let place = AccountFolders.currentJournal(in: folder.appending("home"))
+        try rot("accepted", of: "channelsLog", in: place.path + "/journal.sqlite")
+        if atOpening {
+            try Data(#"{"leaving":"ada"}"#.utf8).write(to: folder.appending("home/account.json"))
+            home = try await Self.open(folder)
+            #expect(await home.finalLedger == nil)
+        } else {
+            home = try await Self.open(folder)
+            let error = await #expect(throws: RepriseError.self) { try await home.signOut() }
+            #expect(error?.code == .corrupt && error?.message.contains("has ended") == true)
+        }
+        #expect(await home.user == nil)
+        #expect(try await home.users().isEmpty)
         let again = try await home.signIn(as: Self.ada)
         #expect(try await again.ledger().accepted == 0)
         await home.close()

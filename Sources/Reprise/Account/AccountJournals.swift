@@ -43,16 +43,16 @@ struct AccountJournals: Sendable {
     /// Ends the user's unsent entries, and removes the journal: the steps after the irreversible
     /// one.
     ///
-    /// - Returns: the outcomes of everything that it had accepted.
-    func finishLeaving(_ user: String) async throws -> LedgerSum {
+    /// - Returns: the outcomes of everything that it had accepted; nil if its rows cannot be read:
+    ///   the journal is removed all the same, because each later try would fail, too.
+    func finishLeaving(_ user: String) async throws -> LedgerSum? {
         var state = try folders.state()
         if state.final == nil {
             let id = try UserID(user)
             let journal = try await open(of: id)
             do {
                 try await adopt(by: id, into: journal)
-                if let chains = configuration.chains { try await Chains.leave(journal, chains) }
-                state.final = FinalLedger(try await journal.endAll(reason: "loggedOut"))
+                state.final = try await end(journal).map(FinalLedger.init)
             } catch {
                 await journal.close()
                 throw error
@@ -63,6 +63,15 @@ struct AccountJournals: Sendable {
         try folders.wipe(user)
         state.leaving = nil
         try folders.write(state)
-        return state.final?.sum ?? LedgerSum()
+        return state.final?.sum
+    }
+
+    private func end(_ journal: Journal) async throws -> LedgerSum? {
+        do {
+            if let chains = configuration.chains { try await Chains.leave(journal, chains) }
+            return try await journal.endAll(reason: "loggedOut")
+        } catch let error as RepriseError where error.code == .corrupt {
+            return nil
+        }
     }
 }

@@ -212,7 +212,8 @@ package actor DeviceAccounts {
     /// - Returns: the outcomes of everything that the account had accepted: nothing is pending in
     ///   it.
     /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if nobody is signed in, `.closed`
-    ///   after ``close()``, and the journal's errors; a retry is safe.
+    ///   after ``close()``, and the journal's errors; a retry is safe. After `.corrupt` the account
+    ///   has ended.
     @discardableResult
     package func signOut() async throws -> LedgerSum {
         try await inTurn {
@@ -225,6 +226,12 @@ package actor DeviceAccounts {
                 let sum = try await journals.finishLeaving(user)
                 finalLedger = sum
                 try await begin(try await journals.open(of: nil), of: nil)
+                guard let sum else {
+                    throw RepriseError(
+                        .corrupt,
+                        "The account has ended, but what became of its entries cannot be read.",
+                        remedy: "Nothing: its journal was damaged, and is removed.")
+                }
                 return sum
             }
         }

@@ -121,7 +121,8 @@ public final class RepriseClient: Sendable {
     ///
     /// - Returns: what became of everything that the account had accepted: nothing is pending.
     /// - Throws: ``RepriseCore/RepriseError`` `.unauthorized` if nobody is signed in, and what
-    ///   opening a journal throws; a retry is safe.
+    ///   opening a journal throws; a retry is safe. `.corrupt` if rows of its journal cannot be
+    ///   read: the account has ended then, and nobody knows what became of its entries.
     @discardableResult
     public func signOut() async throws -> LedgerSum { try await accounts.signOut() }
 

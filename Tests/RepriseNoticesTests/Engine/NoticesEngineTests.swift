@@ -13,24 +13,7 @@ import Testing
 
     init() throws { stage = try NoticeFixture() }
 
-    /// Changes a number as a disk does that rots, and no statement.
-    private func rot(_ table: String, _ column: String, where condition: String) throws {
-        let (whole, lax) = ("\(column) INTEGER NOT NULL", "\(column) ANY")
-        func alter(_ from: String, _ to: String) -> String {
-            """
-            PRAGMA writable_schema = ON;
-            UPDATE sqlite_schema SET sql = replace(sql, '\(from)', '\(to)') WHERE name = '\(table)';
-            """
-        }
-        for sql in [
-            alter(whole, lax), "UPDATE \(table) SET \(column) = 'rotten' WHERE \(condition)",
-            alter(lax, whole),
-        ] {
-            let queue = try DatabaseQueue(path: stage.folder.path("device/journal.sqlite"))
-            try queue.writeWithoutTransaction { db in try db.execute(sql: sql) }
-            try queue.close()
-        }
-    }
+    private var database: String { stage.folder.path("device/journal.sqlite") }
 
     @Test(
         "What was shown of a channel, if it cannot be read, is told and written anew, and the badge stays right",
@@ -43,7 +26,8 @@ import Testing
         try await first.live(through: 1)
         try await first.live("other", through: 1)
         await first.close()
-        try rot("noticesChannel", column, where: "channel = 'general'")
+        try rot(
+            column, of: "noticesChannel", where: "channel = 'general'", in: database)
         let lines = LoggedLines()
         let device = try await stage.open(system: system, channels: channels) {
             $0.logger = lines.logger()
@@ -64,7 +48,7 @@ import Testing
         try stage.publish("one")
         try await first.live(through: 1)
         await first.close()
-        try rot("noticesBadge", "total", where: "1")
+        try rot("total", of: "noticesBadge", in: database)
         let device = try await stage.open(system: system)
         try stage.publish("two")
         try await device.live(through: 2)
@@ -82,7 +66,7 @@ import Testing
         }
         try await first.live(through: seq)
         await first.close()
-        try rot("noticesMessage", "time", where: "id = '\(id.text)'")
+        try rot("time", of: "noticesMessage", where: "id = '\(id.text)'", in: database)
         let lines = LoggedLines()
         let device = try await stage.open(system: system) { $0.logger = lines.logger() }
         try await eventually("it is told") {
@@ -104,7 +88,7 @@ import Testing
         let notification = try #require(system.delivered.first { $0.request.id == id.text })
         try await first.notices.received(NotificationResponse(notification: notification))
         await first.close()
-        try rot("noticesTap", "at", where: "1")
+        try rot("at", of: "noticesTap", in: database)
         let device = try await stage.open(system: system)
         await device.reprise.setReady(.ui)
         for await tap in device.notices.taps {

@@ -240,31 +240,16 @@ struct SettingsTests {
         }
     }
 
-    /// Changes a column of all settings as a disk does that rots, and no statement.
-    private func rot(_ column: String, in folder: TemporaryFolder) throws {
-        let types = [
-            "value": "BLOB", "state": "INTEGER NOT NULL", "entry": "TEXT", "reason": "TEXT",
-            "revision": "INTEGER NOT NULL",
-        ]
+    private static let types = [
+        "value": "BLOB", "state": "INTEGER NOT NULL", "entry": "TEXT", "reason": "TEXT",
+        "revision": "INTEGER NOT NULL",
+    ]
+
+    private static func rot(_ column: String, in folder: TemporaryFolder) throws {
         let type = try #require(types[column])
-        let (whole, lax) = ("\(column) \(type)", "\(column) ANY")
-        // Of a type that SQLite does not convert.
-        let rotten = ["BLOB": "5", "TEXT": "x'ff'"][type] ?? "'rotten'"
-        func alter(_ from: String, _ to: String) -> String {
-            """
-            PRAGMA writable_schema = ON;
-            UPDATE sqlite_schema SET sql = replace(sql, '\(from)', '\(to)')
-            WHERE name = 'noticesSetting';
-            """
-        }
-        for sql in [
-            alter(whole, lax), "UPDATE noticesSetting SET \(column) = \(rotten)",
-            alter(lax, whole),
-        ] {
-            let queue = try DatabaseQueue(path: folder.path("journal.sqlite"))
-            try queue.writeWithoutTransaction { db in try db.execute(sql: sql) }
-            try queue.close()
-        }
+        let value = ["BLOB": "5", "TEXT": "x'ff'"][type] ?? "'rotten'"
+        try RepriseTestSupport.rot(
+            column, type, of: "noticesSetting", to: value, in: folder.path("journal.sqlite"))
     }
 
     @Test(
@@ -277,7 +262,7 @@ struct SettingsTests {
         try await SettingsFixture.play(server, in: folder) { stage in
             try await stage.notices.mute(channel: room, until: WallTime(milliseconds: 5_000))
         }
-        try rot(column, in: folder)
+        try Self.rot(column, in: folder)
         server.isOnline = true
         try await SettingsFixture.play(server, in: folder) { stage in
             try await eventually("it is told") {
@@ -301,7 +286,7 @@ struct SettingsTests {
                 stage.notices.settings.channels[room]?.status == .told
             }
         }
-        try rot(column, in: folder)
+        try Self.rot(column, in: folder)
         server.mutes = #"[{"channelId":"room","until":9000}]"#
         try await SettingsFixture.play(server, in: folder) { stage in
             try await eventually("the server's is read") {
@@ -325,7 +310,7 @@ struct SettingsTests {
                 stage.notices.settings.channels[room]?.status == .told
             }
         }
-        try rot("entry", in: folder)
+        try Self.rot("entry", in: folder)
         server.mutes = #"[{"channelId":"room"}]"#
         try await SettingsFixture.play(server, in: folder) { stage in
             try await stage.notices.mute(channel: room)
