@@ -219,7 +219,9 @@ struct AccountsTests {
         let place = AccountFolders.currentJournal(in: folder.appending("home"))
         try rot("accepted", of: "channelsLog", in: place.path + "/journal.sqlite")
         if atOpening {
-            try Data(#"{"leaving":"ada"}"#.utf8).write(to: folder.appending("home/account.json"))
+            // Killed right after it has begun.
+            let leaving = AccountFolders.State(leaving: "ada")
+            try JSONEncoder().encode(leaving).write(to: folder.appending("home/account.json"))
             home = try await Self.open(folder)
             #expect(await home.finalLedger == nil)
         } else {
