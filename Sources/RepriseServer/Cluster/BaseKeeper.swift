@@ -354,13 +354,24 @@ extension BaseStore {
     func install(
         in folder: String, of journal: some ClusterJournal, reaching first: Int64
     ) async throws -> JournalPosition {
-        guard let manifest = try await newest(), manifest.position.sequence >= first - 1 else {
+        guard var manifest = try await newest(), manifest.position.sequence >= first - 1 else {
             throw BaseKeeper.isMissing(first)
         }
         let folder = URL(fileURLWithPath: folder)
         let file = folder.appending(path: "base-copy.sqlite")
         defer { try? FileManager.default.removeItem(at: file) }
-        try await download(manifest, to: file)
+        while true {
+            do {
+                try await download(manifest, to: file)
+                break
+            } catch let error as RepriseError where error.code == .corrupt {
+                // Another base may have taken its place meanwhile.
+                guard let newer = try await newest(),
+                    newer.position.sequence > manifest.position.sequence
+                else { throw error }
+                manifest = newer
+            }
+        }
         guard try await ViewContent.hash(of: file) == manifest.content else {
             throw RepriseError(
                 .corrupt, "The journal's base does not hold what it should.",

@@ -282,28 +282,28 @@ struct BaseTests {
         await good.stop()
     }
 
-    /// NATS refuses the first piece of a base.
-    private final class RefusedOnce: ClusterJournal, BaseStore {
+    /// A journal whose base stream refuses what a test says, and in which something happens while
+    /// a gateway reads it.
+    private final class ChangingBases: ClusterJournal, BaseStore {
         private let shared: SharedJournal
         private let store: any BaseStore
-        private let clock: any Timekeeper
-        /// When it was refused.
-        let refused = Mutex<Duration?>(nil)
+        let putting = Mutex<@Sendable () throws -> Void>({})
+        let getting = Mutex<@Sendable (BasePiece) -> Void>({ _ in })
+        /// What it says of its first entry; nil: what is so.
+        let first = Mutex<Int64?>(nil)
 
-        init(_ shared: SharedJournal, _ store: any BaseStore, _ clock: any Timekeeper) {
-            (self.shared, self.store, self.clock) = (shared, store, clock)
+        init(_ shared: SharedJournal) throws {
+            (self.shared, store) = (shared, try #require(shared.bases))
         }
 
         func put(_ bytes: [UInt8], as name: BasePiece) async throws {
-            let now = clock.uptime()
-            let isFirst = refused.withLock { refused in
-                defer { refused = refused ?? now }
-                return refused == nil
-            }
-            guard !isFirst else { throw RepriseError(.unavailable, "Not now.") }
+            try putting.withLock { $0 }()
             try await store.put(bytes, as: name)
         }
-        func get(_ name: BasePiece) async throws -> [UInt8]? { try await store.get(name) }
+        func get(_ name: BasePiece) async throws -> [UInt8]? {
+            getting.withLock { $0 }(name)
+            return try await store.get(name)
+        }
         func marks(complete: Bool) async throws -> [Int64] {
             try await store.marks(complete: complete)
         }
@@ -319,7 +319,11 @@ struct BaseTests {
         func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
             try await shared.read(after: sequence)
         }
-        func status() async throws -> JournalStatus { try await shared.status() }
+        func status() async throws -> JournalStatus {
+            var status = try await shared.status()
+            if let first = first.withLock({ $0 }) { status.first = first }
+            return status
+        }
         func close() async {}
     }
 
@@ -331,15 +335,24 @@ struct BaseTests {
         let journal = MemoryJournal(
             seed: 9, readers: 1, stamps: clock, faults: .none, keepsBases: true)
         defer { journal.close() }
-        let shared = SharedJournal(journal: journal)
-        let once = RefusedOnce(shared, try #require(shared.bases), clock)
+        let once = try ChangingBases(SharedJournal(journal: journal))
+        let refused = Mutex<Duration?>(nil)
+        once.putting.withLock {
+            $0 = {
+                let isFirst = refused.withLock { refused in
+                    defer { refused = refused ?? clock.uptime() }
+                    return refused == nil
+                }
+                if isFirst { throw RepriseError(.unavailable, "Not now.") }
+            }
+        }
         let one = try await Self.start(
             once, at: folder.path("one"), every: ClusterLimits.baseEvery, clock: clock)
         try await clock.advance(by: .seconds(1), within: .seconds(40)) {
             try await Self.manifest(once) != nil
         }
-        let refused = try #require(once.refused.withLock { $0 })
-        #expect(clock.uptime() - refused < .seconds(300))
+        let failed = try #require(refused.withLock { $0 })
+        #expect(clock.uptime() - failed < .seconds(300))
         await one.stop()
     }
 
@@ -353,6 +366,93 @@ struct BaseTests {
             }
         }
         try view.close()
+    }
+
+    enum Wrong: CaseIterable {
+        case piece, missing, content
+    }
+
+    @Test(
+        "A base that is not what was agreed on is not installed, and the view before it stays",
+        arguments: Wrong.allCases)
+    func wrong(_ what: Wrong) async throws {
+        let (folder, journal, shared) = try Self.fixture(seed: 10, readers: 2)
+        defer { folder.remove() }
+        defer { journal.close() }
+        let away = try await Self.start(shared, at: folder.path("away"), every: .seconds(3_600))
+        try await Self.fill(away.member, 1)
+        let stood = away.member.view.position.sequence
+        await away.stop()
+        let base = try await Self.makeBase(shared, in: folder)
+        let sound = journal.kept.withLock { $0 }
+        journal.kept.withLock { kept in
+            let piece = BasePiece.piece(mark: base.position.sequence, number: 0)
+            switch what {
+            case .piece: kept[piece]?[5_000] ^= 1
+            case .missing: kept[piece] = nil
+            case .content:
+                var other = base
+                other.content[0] ^= 1
+                kept[.manifest(mark: base.position.sequence)] = other.encoded
+            }
+        }
+        let error = await expectError(.corrupt) {
+            try await Self.start(shared, at: folder.path("away"))
+        }
+        #expect(error?.remedy?.contains("base stream") == true)
+        let view = try ClusterView.open(
+            at: folder.path("away"), epoch: journal.epoch, ClusterStore.configuration)
+        #expect(view.position.sequence == stood)
+        await view.close()
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path("away"))
+        #expect(!files.contains("base-copy.sqlite"))
+        journal.kept.withLock { $0 = sound }
+        let again = try await Self.start(shared, at: folder.path("away"), every: .seconds(3_600))
+        #expect(again.member.view.position.sequence >= base.position.sequence)
+        await again.stop()
+    }
+
+    @Test("A gateway whose base is removed for a newer one while it reads it takes the newer one")
+    func removedMeanwhile() async throws {
+        let (folder, journal, shared) = try Self.fixture(seed: 11, readers: 2)
+        defer { folder.remove() }
+        defer { journal.close() }
+        let former = try await Self.makeBase(shared, in: folder)
+        let kept = journal.kept.withLock { $0 }
+        let newer = try await Self.makeBase(shared, in: folder)
+        #expect(newer.position.sequence > former.position.sequence)
+        // The gateway asks before the newer one is made.
+        let changing = try ChangingBases(shared)
+        changing.first.withLock { $0 = former.position.sequence + 1 }
+        let current = journal.kept.withLock { now in
+            defer { now = kept }
+            return now
+        }
+        changing.getting.withLock {
+            $0 = { name in
+                guard case .piece = name else { return }
+                journal.kept.withLock { $0 = current }
+                changing.first.withLock { $0 = nil }
+            }
+        }
+        let made = try await Self.start(changing, at: folder.path("new"), every: .seconds(3_600))
+        #expect(made.member.view.position.sequence >= newer.position.sequence)
+        await made.stop()
+    }
+
+    /// A gateway makes a base, and is gone.
+    private static func makeBase(
+        _ shared: SharedJournal, in folder: TemporaryFolder
+    ) async throws -> BaseManifest {
+        let store = try #require(shared.bases)
+        let former = try await manifest(store)?.position.sequence ?? 0
+        let maker = try await start(shared, at: folder.path("maker"), hashWithin: .seconds(1))
+        try await fill(maker.member, 5)
+        try await eventually("a base is made") {
+            try await shared.status().first > former + 5
+        }
+        await maker.stop()
+        return try #require(try await manifest(store))
     }
 
     @Test("A gateway that cannot read its view is not ready, and says what to do")
