@@ -381,8 +381,8 @@ struct BaseTests {
         defer { journal.close() }
         let away = try await Self.start(shared, at: folder.path("away"), every: .seconds(3_600))
         try await Self.fill(away.member, 1)
-        let stood = away.member.view.position.sequence
         await away.stop()
+        let stood = away.member.view.position.sequence
         let base = try await Self.makeBase(shared, in: folder)
         let sound = journal.kept.withLock { $0 }
         journal.kept.withLock { kept in
