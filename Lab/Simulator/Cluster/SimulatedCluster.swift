@@ -122,6 +122,10 @@ final class SimulatedCluster {
         gateways[Self.gateway(of: connection)].applied(through: moment)
     }
 
+    func process(of connection: Int) -> SimulatedProcess {
+        servers[Self.gateway(of: connection)].process
+    }
+
     /// More than a gateway has connections in a run.
     private static let connections = 1_000_000
 

@@ -11,6 +11,9 @@ package final class SimulatedProcess {
     @exclusivity(unchecked) package private(set) var life = 0
     /// Since when it has run without a break; one that dies suspended has not run at all.
     package private(set) var awakeSince: Duration = .zero
+    /// Its suspensions.
+    private var breaks: [Range<Duration>] = []
+    private var suspendedAt: Duration = .zero
     /// Builds the memory of a new life.
     package var started: () -> Void = {}
     /// The memory is gone; called at the kill.
@@ -86,10 +89,16 @@ package final class SimulatedProcess {
         return true
     }
 
+    /// For how long it was suspended since a moment.
+    package func stoodStill(since moment: Duration) -> Duration {
+        breaks.reduce(.zero) { $0 + max(.zero, $1.upperBound - max($1.lowerBound, moment)) }
+    }
+
     package func suspend() {
         guard state == .running else { return }
         simulation.trace(name, "is suspended")
         state = .suspended
+        suspendedAt = simulation.now
     }
 
     /// What was due meanwhile happens now, late and in order.
@@ -98,6 +107,7 @@ package final class SimulatedProcess {
         simulation.trace(name, "is resumed")
         state = .running
         awakeSince = simulation.now
+        breaks.append(suspendedAt..<simulation.now)
         let late = postponed
         postponed = []
         for work in late { simulation.after(.zero, on: self, work) }

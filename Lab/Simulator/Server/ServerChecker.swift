@@ -180,7 +180,7 @@ package final class ServerChecker {
     private func wasOnItsWay(_ event: ServerFrame.Event, _ connection: Int) -> Bool {
         guard let (former, at) = blanked[event.id], former == event else { return false }
         guard let known = server.knew(of: at, on: connection) else { return true }
-        return simulation.now <= known + Self.way
+        return simulation.now <= known + Self.way + server.stoodStill(since: known, on: connection)
     }
 
     /// What a loop that is busy and a page that is being read take together, at most.

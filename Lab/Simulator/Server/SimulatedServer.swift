@@ -139,6 +139,11 @@ package final class SimulatedServer {
         cluster.map { $0.applied(through: moment, by: connection) } ?? moment
     }
 
+    /// For how long the process of a connection was suspended since a moment.
+    func stoodStill(since moment: Duration, on connection: Int) -> Duration {
+        (cluster?.process(of: connection) ?? process).stoodStill(since: moment)
+    }
+
     // MARK: Life and death
 
     private func started() {
