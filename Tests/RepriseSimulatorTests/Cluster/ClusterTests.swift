@@ -13,8 +13,8 @@ struct ClusterTests {
     /// `76`, `264`: a gateway applied its own entry behind what the journal had lost when it went
     /// back, and acknowledged what all others ignored.
     ///
-    /// `60025825`: the checker did not allow that a gateway which was frozen for 12 s sends then what
-    /// was on its way when a message was deleted.
+    /// `60025825`: the checker did not allow that a gateway which was frozen for 12 s then sends
+    /// what was on its way when a message was deleted.
     @Test(
         "seeds that once violated an invariant do no more",
         arguments: [76, 244, 264, 3_114, 60_025_825] as [UInt64])
