@@ -24,8 +24,6 @@ final class AccessChecker {
     private var users: [Int: UserID] = [:]
     /// When the server of a connection knew what had happened by a moment; nil if it does not yet.
     var knew: (_ moment: Duration, _ connection: Int) -> Duration? = { moment, _ in moment }
-    /// For how long a server was suspended since a moment: of several the longest.
-    var stoodStill: (_ since: Duration) -> Duration = { _ in .zero }
     /// A log that is replaced forgets messages, and they may be published once more.
     private var published: [EntryID: [Duration]] = [:]
     /// Who was no member at some time.
@@ -97,7 +95,7 @@ final class AccessChecker {
         let seat = SimulatedAccounts.Seat(channel: channel, user: user)
         guard !wereOutside.contains(seat), let first = firstSeated[seat] else { return true }
         // What was refused before he was let in for the first time is on its way.
-        return simulation.now <= first + Self.way + stoodStill(first)
+        return simulation.now <= first + Self.way
     }
 
     private func isPrivate(_ channel: ChannelName) -> Bool {
@@ -142,7 +140,7 @@ final class AccessChecker {
         let stays = stays[.init(channel: event.channel, user: user)] ?? [:]
         let isMember = stays.values.contains { stay in
             guard let ended = stay.ended, let known = knew(ended, connection) else { return true }
-            return simulation.now <= known + Self.way + stoodStill(known)
+            return simulation.now <= known + Self.way
         }
         guard !isMember else { return }
         simulation.violated(

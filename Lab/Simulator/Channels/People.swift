@@ -46,7 +46,6 @@ final class People {
         backend = TokenBackend(simulation, accounts)
         server.accounts = accounts
         checker.knew = { [unowned server] in server.knew(of: $0, on: $1) }
-        checker.stoodStill = { [unowned server] in server.stoodStill(since: $0) }
         server.membersChanged = { [unowned self] change in
             checker.changed(change)
             if case .began(let seat) = change { look(at: seat, isMember: true) }

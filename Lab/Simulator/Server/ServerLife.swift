@@ -26,6 +26,10 @@ final class ServerLife {
     struct AccessAnswer {
         let question: ServerConnection.Cache.Question
         let grant: Grant?
+
+        /// Whether it is known that the user has no right there.
+        var isRefusal: Bool { grant.map { !$0.mayRead } ?? false }
+        var unknown: Self { Self(question: question, grant: nil) }
     }
 
     /// What was read, for which subscription.
@@ -280,9 +284,27 @@ final class ServerLife {
         }
     }
 
+    /// A gateway refuses nobody before it knows what was acknowledged by then, as `LogReader` does.
+    func ask(_ questions: [ServerConnection.Cache.Question], for who: Principal, at id: Int) {
+        look(questions, for: who) { [self] answers in
+            guard let gateway = server.gateway, answers.contains(where: \.isRefusal) else {
+                return post(.access(to: id, answers))
+            }
+            gateway.submit([.nop]) { [self] result in
+                switch result {
+                case .success: look(questions, for: who) { [self] in post(.access(to: id, $0)) }
+                case .failure: post(.access(to: id, answers.map { $0.isRefusal ? $0.unknown : $0 }))
+                }
+            }
+        }
+    }
+
     /// Reads at one moment and answers at a later one, so that something may have changed in
     /// between.
-    func ask(_ questions: [ServerConnection.Cache.Question], for who: Principal, at id: Int) {
+    private func look(
+        _ questions: [ServerConnection.Cache.Question], for who: Principal,
+        then answer: @escaping ([AccessAnswer]) -> Void
+    ) {
         later(.microseconds(50), .milliseconds(20)) { [self] in
             guard let accounts = server.accounts else { return }
             let fails = server.random.chance(server.settings.failingReads)
@@ -292,9 +314,7 @@ final class ServerLife {
                     question: question,
                     grant: fails ? nil : known ?? accounts.grant(who, in: question.channel))
             }
-            later(.microseconds(50), .milliseconds(20)) { [self] in
-                post(.access(to: id, answers))
-            }
+            later(.microseconds(50), .milliseconds(20)) { answer(answers) }
         }
     }
 

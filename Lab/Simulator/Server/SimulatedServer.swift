@@ -144,12 +144,6 @@ package final class SimulatedServer {
         (cluster?.process(of: connection) ?? process).stoodStill(since: moment)
     }
 
-    /// The same of the one that stood still longest.
-    func stoodStill(since moment: Duration) -> Duration {
-        let processes = cluster?.servers.map(\.process) ?? [process]
-        return processes.map { $0.stoodStill(since: moment) }.max() ?? .zero
-    }
-
     // MARK: Life and death
 
     private func started() {
