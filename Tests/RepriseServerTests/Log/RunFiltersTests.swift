@@ -36,6 +36,21 @@ struct RunFiltersTests {
         }
     }
 
+    @Test("of 520 runs are all found, and those of the second block after the first is forgotten")
+    func blocks() {
+        var random = SeededGenerator(seed: 7)
+        var filters = RunFilters()
+        let stored = (1...520).map { fill($0, count: 4, in: &filters, using: &random) }
+        for (run, hashes) in zip(Int64(1)..., stored) {
+            #expect(hashes.allSatisfy { runs(of: $0, in: filters).contains(run) }, "run \(run)")
+        }
+        for run in 1...256 as ClosedRange<Int64> { filters.remove(run) }
+        for (run, hashes) in zip(Int64(1)..., stored) {
+            let isThere = run > 256
+            #expect(hashes.allSatisfy { runs(of: $0, in: filters).contains(run) == isThere })
+        }
+    }
+
     private func fill(
         _ run: Int64, count: Int = Self.perRun, in filters: inout RunFilters,
         using random: inout SeededGenerator
