@@ -127,12 +127,15 @@ extension LimitTable {
                 "the others wait"),
             Limit(
                 "push.queued", "queued pushes of a service",
-                "\(PushLimits.queued), and one step of each scan",
+                "\(PushLimits.queued), and one step of each scan; without delayed alerts",
                 "scans pause; the log keeps the messages"),
             Limit(
-                "push.failingAlerts",
-                "alerts of a user that wait because a push service fails, for each service",
-                "\(PushLimits.failingAlerts)", "the oldest are dropped, counted as `displaced`"),
+                "push.delayedAlerts",
+                """
+                alerts of a user, for each service, that wait for a push service that fails or is \
+                slow, or for a device's rate
+                """,
+                "\(PushLimits.delayedAlerts)", "the oldest are dropped, counted as `displaced`"),
             Limit(
                 "push.queuePage", "pushes read from the queue at a time", "\(PushLimits.page)",
                 "the next page"),
@@ -153,6 +156,14 @@ extension LimitTable {
                 Push
                 """,
                 "the others wait on the disk"),
+            Limit(
+                "push.slowServices",
+                """
+                pushes in flight to Web Push services whose answers take \
+                \(PushLimits.slowAnswer) and more on average, together
+                """,
+                "half of these places",
+                "the others wait on the disk for as long as an answer takes"),
             Limit(
                 "push.deviceRate", "pushes of a device",
                 "\(PushLimits.deviceBurst) at once, then \(PushLimits.devicePerSecond) a second",

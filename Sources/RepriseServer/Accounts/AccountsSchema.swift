@@ -10,7 +10,7 @@ import GRDB
 ///   messages, and, while `target` is set, the last member scanned on the way there. `push_early`:
 ///   up to which message a device was scanned before that, because it was not connected.
 ///   `push_queue`: the waiting pushes; at most one of a kind but `alert` for a device and channel.
-///   `failing`: whether an alert waits, or has waited, because its push service fails.
+///   `failing`: whether an alert is, or was, delayed: see ``PushLimits/delayedAlerts``.
 /// - `directory_changes`: who is to be told of which channel, or with '' of all; for the user ''
 ///   all members of a channel, or of `@user` those who share one with him.
 ///   `directories`: the users who were told of all. `directory_key` makes ids that nobody guesses.

@@ -144,7 +144,8 @@ package actor PushDispatcher {
                 if lease != nil { try await queue.resume(provider.service) }
                 try await scanner.begin()
                 try await queue.hurry(provider.service, now: clock.wall())
-                machine.started(queued: try await queue.alertCount(provider.service))
+                let alerts = try await queue.alertCount(provider.service)
+                machine.started(queued: alerts.all, delayed: alerts.delayed)
                 break
             } catch {
                 failed("begin", error)
@@ -184,14 +185,12 @@ package actor PushDispatcher {
             guard let push = pushes[number] else { preconditionFailure("a push is lost") }
             group.addTask { await self.send(push.due, push.kind, isQuiet: push.isQuiet) }
         case .release(let numbers): for number in numbers { pushes[number] = nil }
-        case .postpone(let number, let wait, let isDown):
+        case .postpone(let number, let wait, let why):
             guard let push = pushes[number] else { preconditionFailure("a push is lost") }
-            let reason =
-                isDown ? "The push service is down." : "The device gets no more for now."
             tell(
                 "A push has its outcome.", push.due.entry,
-                ["outcome": "waited", "reason": reason])
-            note(push.due, .again(after: wait, isAttempt: false), isFailing: isDown)
+                ["outcome": "waited", "reason": why.reason])
+            note(push.due, .again(after: wait, isAttempt: false), isDelayed: true)
         }
     }
 
@@ -290,8 +289,9 @@ package actor PushDispatcher {
                 provider.service, now: wall, limit: limit, except: machine.inFlight)
             if !page.broken.isEmpty {
                 logger.error("push: unreadable rows are removed from the queue")
-                let alerts = try await queue.remove(page.broken)
-                machine.settled(page.broken, removed: alerts, next: nil)
+                let changes = try await queue.remove(page.broken)
+                machine.settled(
+                    page.broken, removed: changes.removed, delayed: changes.delayed, next: nil)
             }
             let fresh = page.pushes.filter { !machine.holds($0.entry.number) }
             await unread.prepare(Set(fresh.map(\.entry.user)))
@@ -343,7 +343,9 @@ package actor PushDispatcher {
             switch try await maker.push(due, as: kind, isQuiet: isQuiet) {
             case .push where lease?.isCurrent == false:
                 notSent(due, reason: "Another gateway pushes now.")
-            case .push(let push): ended(due, await provider.send(push))
+            case .push(let push):
+                let began = clock.uptime()
+                ended(due, await provider.send(push), took: clock.uptime() - began)
             case .gone: notSent(due, .dropped(.gone))
             }
         } catch {
@@ -352,18 +354,18 @@ package actor PushDispatcher {
         }
     }
 
-    private func ended(_ due: DuePush, _ outcome: PushOutcome) {
+    private func ended(_ due: DuePush, _ outcome: PushOutcome, took: Duration) {
         let now = clock.uptime()
         let partition = due.address?.partition ?? ""
         let acknowledgement = machine.answered(
-            outcome, partition: partition, attempts: due.entry.attempts, now: now,
+            outcome, partition: partition, took: took, attempts: due.entry.attempts, now: now,
             jitter: .random(in: 0..<1))
         tell(outcome, partition: partition, now)
         if case .dead = acknowledgement, let address = due.address {
             if died.count >= PushLimits.queued { died = died.filter { $0.value > now } }
             died[address] = now + PushLimits.waitsInMemory * 2
         }
-        ended(due, acknowledgement, outcome.reason, isFailing: true)
+        ended(due, acknowledgement, outcome.reason, isDelayed: true)
     }
 
     /// The provider was not asked; nil sends the push later.
@@ -379,12 +381,12 @@ package actor PushDispatcher {
 
     private func ended(
         _ due: DuePush, _ acknowledgement: PushMachine.Acknowledgement, _ reason: String?,
-        isFailing: Bool = false
+        isDelayed: Bool = false
     ) {
         tell(
             "A push has its outcome.", due.entry,
             ["outcome": acknowledgement.outcome, "reason": reason])
-        note(due, acknowledgement, isFailing: isFailing)
+        note(due, acknowledgement, isDelayed: isDelayed)
         signal.yield()
     }
 
@@ -423,14 +425,14 @@ package actor PushDispatcher {
 
     // MARK: Dispositions
 
-    /// Notes what came of a push; if it is sent again, whether it waits for a service that fails.
+    /// Notes what came of a push; if it is sent again, whether it is delayed from outside.
     private func note(
-        _ due: DuePush, _ acknowledgement: PushMachine.Acknowledgement, isFailing: Bool = false
+        _ due: DuePush, _ acknowledgement: PushMachine.Acknowledgement, isDelayed: Bool = false
     ) {
         metrics?.pushed(provider.service, acknowledgement)
         let settled = PushSettled(
             entry: due.entry, address: due.address, acknowledgement: acknowledgement,
-            isFailing: isFailing)
+            isDelayed: isDelayed)
         settlements.add(settled, now: clock.uptime())
     }
 
@@ -473,7 +475,8 @@ package actor PushDispatcher {
         }
         let now = clock.uptime()
         machine.settled(
-            batch.map(\.entry.number), removed: changes.removed, next: soonest.map { now + $0 })
+            batch.map(\.entry.number), removed: changes.removed, delayed: changes.delayed,
+            next: soonest.map { now + $0 })
     }
 
     /// At the end, records the answers if the disk permits; otherwise their pushes are sent once
@@ -486,5 +489,16 @@ package actor PushDispatcher {
             let changes = try? await queue.settle(rest, of: provider.service, now: clock.wall())
         else { return }
         settled(rest, changes)
+    }
+}
+
+extension PushMachine.Postponement {
+    /// Its words in the log.
+    fileprivate var reason: String {
+        switch self {
+        case .down: "The push service is down."
+        case .slow: "The push service is slow, and its places are taken."
+        case .rate: "The device gets no more for now."
+        }
     }
 }

@@ -17,6 +17,8 @@ package struct PushEntry: Hashable, Sendable {
     package var expires: WallTime
     /// Whether the message mentions the user.
     package var isMention = false
+    /// Whether it was delayed: see ``PushLimits/delayedAlerts``.
+    package var isDelayed = false
 
     /// The device, for limits per device.
     package struct Target: Hashable, Sendable {
@@ -89,8 +91,7 @@ package enum PushDrop: String, Hashable, Sendable, CaseIterable {
     case dead
     /// Its attempts are exhausted.
     case exhausted
-    /// Newer alerts of the user wait for a push service that fails: see
-    /// ``PushLimits/failingAlerts``.
+    /// Newer alerts of the user wait as well: see ``PushLimits/delayedAlerts``.
     case displaced
 }
 

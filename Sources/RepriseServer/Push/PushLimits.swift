@@ -15,11 +15,12 @@ package enum PushLimits {
     package static let membersPerStep = 512
     /// The most channels scanned at a time.
     package static let scans = 2
-    /// The most pushes of one service on the disk before scans pause; the log keeps the rest.
+    /// The most pushes of one service on the disk before scans pause, without those that
+    /// ``delayedAlerts`` bounds; the log keeps the rest.
     package static let queued = 10_000
-    /// The most alerts of one user that wait because a push service fails, for each service; the
-    /// oldest are dropped.
-    package static let failingAlerts = 100
+    /// The most alerts of one user that are delayed, for each service, because a push service fails
+    /// or is slow, or for a device's rate; the oldest are dropped.
+    package static let delayedAlerts = 100
     /// The most pushes read from the disk at a time.
     package static let page = 512
     /// The number of answers at which they are recorded; at once, if nothing else is in flight.
@@ -47,6 +48,8 @@ package enum PushLimits {
     package static let circuitLongest: Duration = .seconds(60)
     /// The most Web Push services whose failures are remembered.
     package static let partitions = 10_000
+    /// The average time of an answer from which on a Web Push service is slow.
+    package static let slowAnswer: Duration = .seconds(1)
     /// The interval at which a push service's unchanged failure is logged again.
     package static let troubleTold: Duration = .seconds(600)
     /// The wait that Apple asks for after a server failure.
@@ -97,7 +100,7 @@ package enum PushLimits {
     package static let titleBytes = PushPayloadLimits.titleBytes
     /// The most pushes to APNs in flight.
     package static let apnsConcurrency = 500
-    /// The most pushes to Web Push services in flight.
+    /// The most pushes to Web Push services in flight; half of them to slow ones.
     package static let webPushConcurrency = 100
     /// The most bytes of a payload for APNs.
     package static let apnsPayloadBytes = PushPayloadLimits.apnsBytes

@@ -23,9 +23,17 @@ package struct PushMachine: Sendable {
         /// Release the pushes of these rows: they waited so long that their data may be stale, and
         /// are read again.
         case release([Int64])
-        /// Postpone the push of this row: its push service is down, or the device's rate limit is
-        /// reached.
-        case postpone(Int64, Duration, isDown: Bool)
+        /// Postpone the push of this row.
+        case postpone(Int64, Duration, Postponement)
+    }
+
+    package enum Postponement: Hashable, Sendable {
+        /// Its push service is down.
+        case down
+        /// Slow push services have their half of the places: see ``PushLimits/slowAnswer``.
+        case slow
+        /// The device's rate limit is reached.
+        case rate
     }
 
     /// The recorded outcome of a push.
@@ -70,6 +78,8 @@ package struct PushMachine: Sendable {
 
     /// The number of alerts in the queue.
     package private(set) var queued = 0
+    /// How many of them are delayed: see ``PushLimits/delayedAlerts``.
+    private var delayed = 0
     private var isLoading = false
     private var mayHaveMore = true
     /// When the earliest row on the disk is due.
@@ -82,6 +92,9 @@ package struct PushMachine: Sendable {
     /// Rows in memory, until their disposition is recorded.
     private var held: Set<Int64> = []
     package private(set) var underWay = 0
+    /// Pushes in flight by partition; none of the only provider.
+    private var underWayTo: [String: Int] = [:]
+    private var slow = SlowServices()
     private var rates = PushRates()
     /// The circuits of partitions that have failed lately.
     private var circuits: [String: PushCircuit] = [:]
@@ -102,8 +115,11 @@ package struct PushMachine: Sendable {
 
     // MARK: Events
 
-    /// The store has reported the number of alerts in the queue.
-    package mutating func started(queued: Int) { self.queued = queued }
+    /// The store has reported the number of alerts in the queue, and how many of them are delayed.
+    package mutating func started(queued: Int, delayed: Int) {
+        self.queued = queued
+        self.delayed = delayed
+    }
 
     /// A message is durable.
     package mutating func stored(_ seq: Int64, in channel: ChannelName, now: Duration) {
@@ -213,14 +229,17 @@ package struct PushMachine: Sendable {
     /// - Parameters:
     ///   - outcome: the answer.
     ///   - partition: the partition that answered.
+    ///   - took: how long it took.
     ///   - attempts: the number of earlier attempts.
     ///   - now: the uptime.
     ///   - jitter: drawn by the driver, 0..<1.
     /// - Returns: what to record.
     package mutating func answered(
-        _ outcome: PushOutcome, partition: String = "", attempts: Int, now: Duration, jitter: Double
+        _ outcome: PushOutcome, partition: String = "", took: Duration = .zero, attempts: Int,
+        now: Duration, jitter: Double
     ) -> Acknowledgement {
-        underWay -= 1
+        ended(partition)
+        if !partition.isEmpty { slow.answered(partition, took: took) }
         switch outcome {
         case .accepted:
             circuits[partition] = nil
@@ -252,9 +271,15 @@ package struct PushMachine: Sendable {
     package mutating func notSent(
         partition: String = "", attempts: Int, jitter: Double
     ) -> Acknowledgement {
-        underWay -= 1
+        ended(partition)
         circuits[partition]?.notTried()
         return Self.later(PushLimits.afterFailure, attempts, jitter)
+    }
+
+    private mutating func ended(_ partition: String) {
+        underWay -= 1
+        guard let count = underWayTo[partition] else { return }
+        underWayTo[partition] = count > 1 ? count - 1 : nil
     }
 
     private static func later(
@@ -294,14 +319,18 @@ package struct PushMachine: Sendable {
     /// - Parameters:
     ///   - numbers: the rows.
     ///   - removed: how many alerts have left the queue.
+    ///   - delayed: how many more alerts in it are delayed; negative if fewer.
     ///   - next: when the earliest remaining row is due again.
-    package mutating func settled(_ numbers: [Int64], removed: Int, next: Duration?) {
+    package mutating func settled(
+        _ numbers: [Int64], removed: Int, delayed: Int = 0, next: Duration?
+    ) {
         if isLoading {
             meanwhile.settled.formUnion(numbers)
         } else {
             held.subtract(numbers)
         }
         queued = max(0, queued - removed)
+        self.delayed = max(0, self.delayed + delayed)
         if let next { dueAgain(next) }
     }
 
@@ -320,10 +349,10 @@ package struct PushMachine: Sendable {
             actions.append(.recover)
         }
         scans.takeDue(now)
-        while queued < PushLimits.queued, let scan = scans.nextEarly() {
+        while mayScan, let scan = scans.nextEarly() {
             actions.append(.scanEarly(scan.channel, through: scan.through))
         }
-        while queued < PushLimits.queued, let scan = scans.next() {
+        while mayScan, let scan = scans.next() {
             actions.append(.scan(scan.channel, through: scan.through))
         }
         send(&actions, now)
@@ -331,6 +360,8 @@ package struct PushMachine: Sendable {
         load(&actions, now)
         return actions
     }
+
+    private var mayScan: Bool { queued - delayed < PushLimits.queued }
 
     /// When to call ``next(now:)`` again if nothing happens.
     package func wake(now: Duration) -> Duration? {
@@ -357,21 +388,28 @@ package struct PushMachine: Sendable {
                 // the others.
                 guard !row.partition.isEmpty else { return }
                 waitingStart += 1
-                actions.append(.postpone(row.number, wait, isDown: true))
+                actions.append(.postpone(row.number, wait, .down))
                 continue
             }
             waitingStart += 1
-            if let wait = rates.take(row.target, now: now) {
-                actions.append(.postpone(row.number, wait, isDown: false))
+            if let average = slow[row.partition], underWayToSlow >= max(concurrency / 2, 1) {
+                actions.append(.postpone(row.number, average, .slow))
+            } else if let wait = rates.take(row.target, now: now) {
+                actions.append(.postpone(row.number, wait, .rate))
             } else {
                 circuits[row.partition]?.tried()
                 underWay += 1
+                if !row.partition.isEmpty { underWayTo[row.partition, default: 0] += 1 }
                 actions.append(.send(row.number))
             }
         }
         guard waitingStart == waiting.count else { return }
         waiting.removeAll(keepingCapacity: true)
         waitingStart = 0
+    }
+
+    private var underWayToSlow: Int {
+        underWayTo.reduce(0) { slow[$1.key] == nil ? $0 : $0 + $1.value }
     }
 
     /// Pushes for a slow or failed provider wait on the disk.

@@ -213,8 +213,100 @@ struct PushMachineTests {
             ], isAll: true, next: nil, now: .zero)
         #expect(
             machine.next(now: .zero) == [
-                .postpone(1, .milliseconds(900), isDown: true), .send(2),
+                .postpone(1, .milliseconds(900), .down), .send(2),
             ])
+    }
+
+    /// A machine that has rows to send, each to a device of its own.
+    private func machine(
+        concurrency: Int, _ rows: [(number: Int64, partition: String)]
+    ) -> PushMachine {
+        var machine = machine(concurrency: concurrency)
+        load(rows, into: &machine)
+        return machine
+    }
+
+    private func load(
+        _ rows: [(number: Int64, partition: String)], into machine: inout PushMachine
+    ) {
+        machine.othersQueued(dueAfter: .zero, now: .zero)
+        #expect(machine.next(now: .zero) == [.load(PushLimits.page)])
+        machine.loaded(
+            rows.map {
+                .init(number: $0.number, target: target("\($0.number)"), partition: $0.partition)
+            }, isAll: true, next: nil, now: .zero)
+    }
+
+    @Test(
+        "slow push services of the web get half of the places together, and no other waits",
+        .limit("push.slowServices"))
+    func slowServices() {
+        let rows = (1...4).map { (number: Int64($0), partition: "https://\($0 % 2)") }
+        var machine = machine(concurrency: 4, rows)
+        #expect(machine.next(now: .zero) == rows.map { .send($0.number) })
+        for row in rows {
+            _ = machine.answered(
+                .accepted, partition: row.partition, took: .seconds(9), attempts: 0, now: .zero,
+                jitter: 0)
+        }
+        let again = (5...8).map { (number: Int64($0), partition: "https://\($0 % 2)") }
+        load(again + [(9, "https://fast"), (10, "https://fast")], into: &machine)
+        #expect(
+            machine.next(now: .zero) == [
+                .send(5), .send(6), .postpone(7, .seconds(9), .slow),
+                .postpone(8, .seconds(9), .slow), .send(9), .send(10),
+            ])
+        _ = machine.notSent(partition: "https://1", attempts: 0, jitter: 0)
+        load([(11, "https://0"), (12, "https://1")], into: &machine)
+        #expect(machine.next(now: .zero) == [.send(11)], "one that was not sent left its place")
+        _ = machine.answered(
+            .accepted, partition: "https://fast", attempts: 0, now: .zero, jitter: 0)
+        #expect(machine.next(now: .zero) == [.postpone(12, .seconds(9), .slow)])
+    }
+
+    @Test("a push service is slow no more once its average answer is fast")
+    func slowNoMore() {
+        var slow = SlowServices()
+        slow.answered("a", took: .milliseconds(999))
+        #expect(slow["a"] == nil)
+        slow.answered("a", took: .seconds(2))
+        #expect(slow["a"] == .seconds(2))
+        for _ in 0..<5 { slow.answered("a", took: .zero) }
+        #expect(slow["a"].map { $0 > .seconds(1) } == true)
+        slow.answered("a", took: .zero)
+        #expect(slow["a"] == nil)
+        for number in 0..<PushLimits.partitions { slow.answered("\(number)", took: .seconds(2)) }
+        #expect(slow["0"] != nil)
+        slow.answered("one more", took: .seconds(2))
+        #expect(slow["0"] == nil && slow["one more"] != nil)
+    }
+
+    @Test("delayed pushes do not pause scans", .limit("push.queued"))
+    func delayed() {
+        let room = channel("room")
+        for (delayed, pauses) in [(0, true), (1, false)] {
+            var machine = machine()
+            machine.started(queued: PushLimits.queued, delayed: 0)
+            machine.settled([1], removed: 0, delayed: delayed, next: nil)
+            machine.stored(1, in: room, now: .zero)
+            #expect(machine.next(now: wait).contains(.scan(room, through: 1)) != pauses)
+        }
+    }
+
+    @Test(
+        "pushes beyond a device's rate wait one longer than the other, until one is sent",
+        .limit("push.deviceRate"))
+    func rates() {
+        var rates = PushRates()
+        let phone = target("a")
+        for _ in 0..<20 { #expect(rates.take(phone, now: .zero) == nil) }
+        for number in 1...101 {
+            #expect(rates.take(phone, now: .zero) == .seconds(number))
+        }
+        #expect(rates.take(phone, now: .zero) == .seconds(101), "no longer than for all of them")
+        #expect(rates.take(target("b"), now: .zero) == nil)
+        #expect(rates.take(phone, now: .seconds(1)) == nil)
+        #expect(rates.take(phone, now: .seconds(1)) == .seconds(1))
     }
 
     @Test(

@@ -47,7 +47,8 @@ struct DuePushStatement {
           WHERE channel = q.channel AND user = q.sender AND role = 'owner'),
         pr.name, pr.picture, q.mention, xc.excepted, xu.excepted,
         EXISTS (SELECT 1 FROM active_devices
-          WHERE user = q.user AND device <> q.device AND time > ?3)
+          WHERE user = q.user AND device <> q.device AND time > ?3),
+        q.failing
         FROM push_queue q
         LEFT JOIN devices d ON d.user = q.user AND d.id = q.device
         LEFT JOIN device_positions dp
@@ -80,7 +81,8 @@ extension DuePush {
                 kind: kind, channel: try ChannelName(row.text(3)), seq: seq,
                 message: try row.optional(5).map { try EntryID($0) },
                 from: try row.optional(6).map { try UserID($0) }, attempts: Int(attempts),
-                expires: WallTime(milliseconds: row.integer(8)), isMention: row.integer(27) != 0),
+                expires: WallTime(milliseconds: row.integer(8)), isMention: row.integer(27) != 0,
+                isDelayed: row.integer(31) != 0),
             address: try Self.address(row, service),
             addressSince: WallTime(milliseconds: row.integer(10)), delivered: row.integer(14),
             read: row.integer(16), pushed: row.integer(15), isMember: !row.isNull(17),

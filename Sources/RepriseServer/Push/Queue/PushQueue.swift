@@ -133,12 +133,19 @@ package final class PushQueue: Sendable {
         }
     }
 
-    /// The number of waiting alerts of a service: of what fan-out scans have queued.
-    package func alertCount(_ service: PushService) async throws -> Int {
+    /// The number of waiting alerts of a service, of what fan-out scans have queued, and how many
+    /// of them are delayed.
+    package func alertCount(
+        _ service: PushService
+    ) async throws -> (all: Int, delayed: Int) {
         try await database.read { db in
-            try Int.fetchOne(
-                db, sql: "SELECT count(*) FROM push_queue WHERE service = ? AND kind = 'alert'",
-                arguments: [service.rawValue]) ?? 0
+            let row = try Row.fetchOne(
+                db,
+                sql: """
+                    SELECT count(*), count(CASE WHEN failing = 1 THEN 1 END) FROM push_queue
+                    WHERE service = ? AND kind = 'alert'
+                    """, arguments: [service.rawValue])
+            return (row?[0] ?? 0, row?[1] ?? 0)
         }
     }
 
@@ -226,19 +233,19 @@ package final class PushQueue: Sendable {
     }
 
     /// Removes unreadable rows, so that they block no others.
-    ///
-    /// - Returns: how many of them were alerts.
-    package func remove(_ numbers: [Int64]) async throws -> Int {
+    package func remove(_ numbers: [Int64]) async throws -> Changes {
         try await database.write { db in
-            var alerts = 0
+            var changes = Changes()
             for number in numbers {
-                try db.execute(
-                    sql: "DELETE FROM push_queue WHERE id = ? AND kind = 'alert'",
-                    arguments: [number])
-                alerts += db.changesCount
+                let isDelayed = try Bool.fetchOne(
+                    db,
+                    sql: """
+                        SELECT failing = 1 FROM push_queue WHERE id = ? AND kind = 'alert'
+                        """, arguments: [number])
+                if let isDelayed { changes.remove(isDelayed: isDelayed) }
                 try db.execute(sql: "DELETE FROM push_queue WHERE id = ?", arguments: [number])
             }
-            return alerts
+            return changes
         }
     }
 
@@ -269,8 +276,15 @@ package final class PushQueue: Sendable {
     package struct Changes: Sendable {
         /// How many alerts have left the queue.
         package var removed = 0
+        /// How many more alerts in it are delayed; negative if fewer.
+        package var delayed = 0
         /// Those of them that newer ones of the same users have displaced.
         package var displaced: [PushEntry] = []
+
+        mutating func remove(isDelayed: Bool) {
+            removed += 1
+            if isDelayed { delayed -= 1 }
+        }
     }
 
     /// Queues dismissals of banners and badge updates for a user's other devices, after a read on

@@ -7,8 +7,9 @@ package struct PushSettled: Hashable, Sendable {
     package var entry: PushEntry
     package var address: PushAddress?
     package var acknowledgement: PushMachine.Acknowledgement
-    /// Whether it waits because its push service fails.
-    package var isFailing = false
+    /// Whether it waits for its push service or its device's rate: see
+    /// ``PushLimits/delayedAlerts``.
+    package var isDelayed = false
 }
 
 /// Records dispositions in one transaction.
@@ -20,8 +21,8 @@ struct PushSettlement {
     private let db: Database
     private let service: PushService
     private let isInCluster: Bool
-    /// The users of failing alerts.
-    private var failing: Set<UserID> = []
+    /// The users of delayed alerts.
+    private var delayed: Set<UserID> = []
     private var update: FastStatement
     private var note: FastStatement
     private var delete: FastStatement
@@ -59,18 +60,18 @@ struct PushSettlement {
         try remove(entry)
     }
 
-    /// Drops the oldest failing alerts of users who have too many; after the last
+    /// Drops the oldest delayed alerts of users who have too many; after the last
     /// ``record(_:now:)``.
     mutating func displace() throws {
-        for user in failing {
+        for user in delayed {
             let rows = try Row.fetchAll(
                 db.cachedStatement(sql: Self.displacedSQL),
-                arguments: [service.rawValue, user.text, PushLimits.failingAlerts])
+                arguments: [service.rawValue, user.text, PushLimits.delayedAlerts])
             for row in rows {
                 try db.cachedStatement(sql: "DELETE FROM push_queue WHERE id = ?")
                     .execute(arguments: [Int64.fromDatabaseValue(row["id"])])
-                changes.removed += db.changesCount
-                if let entry = try? PushEntry(failing: row, of: user) {
+                changes.remove(isDelayed: true)
+                if let entry = try? PushEntry(delayed: row, of: user) {
                     changes.displaced.append(entry)
                 }
             }
@@ -90,13 +91,15 @@ struct PushSettlement {
         """
 
     private mutating func again(_ settled: PushSettled, due: WallTime, attempts: Int64) throws {
-        let isFailing = settled.isFailing && settled.entry.kind == .alert
+        let isDelayed = settled.isDelayed && settled.entry.kind == .alert
         try update.bind(due.milliseconds)
         try update.bind(attempts)
-        try update.bind(Int64(isFailing ? 1 : 0))
+        try update.bind(Int64(isDelayed ? 1 : 0))
         try update.bind(settled.entry.number)
         try update.run()
-        if isFailing { failing.insert(settled.entry.user) }
+        guard isDelayed else { return }
+        delayed.insert(settled.entry.user)
+        if !settled.entry.isDelayed { changes.delayed += db.changesCount }
     }
 
     private mutating func notePushed(_ entry: PushEntry) throws {
@@ -111,13 +114,15 @@ struct PushSettlement {
         try delete.bind(entry.number)
         try delete.bind(entry.seq)
         try delete.run()
-        if entry.kind == .alert { changes.removed += db.changesCount }
+        if entry.kind == .alert, db.changesCount > 0 {
+            changes.remove(isDelayed: entry.isDelayed)
+        }
     }
 }
 
 extension PushEntry {
     /// By the columns that ``PushSettlement`` selects.
-    fileprivate init(failing row: Row, of user: UserID) throws {
+    fileprivate init(delayed row: Row, of user: UserID) throws {
         let message: String? = try row.checked("message")
         self.init(
             number: try row.checked("id"), user: user,
