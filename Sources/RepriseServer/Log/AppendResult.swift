@@ -1,3 +1,4 @@
+import RepriseCore
 package import RepriseWire
 
 /// The result of one message of a batch, once the batch is durable.
@@ -38,6 +39,14 @@ package enum AppendResult: Hashable, Sendable {
     package var event: ServerFrame.Event? {
         switch self {
         case .stored(let event), .buried(_, let event): event
+        case .duplicate, .refused: nil
+        }
+    }
+
+    /// When ``event`` was stored.
+    var time: WallTime? {
+        switch self {
+        case .stored(let event), .buried(_, let event): event.time
         case .duplicate, .refused: nil
         }
     }

@@ -109,8 +109,11 @@ struct KnownIDs: Sendable {
     }
 
     /// The channel, sequence and owner of the message with this id; nil if none was stored.
-    func known(_ id: EntryID, _ db: Database) throws -> Known? {
-        if let known = recent[id] ?? sealing?.ids[id] { return known }
+    ///
+    /// Mutating, because otherwise each call from a closure copies all of this.
+    mutating func known(_ id: EntryID, _ db: Database) throws -> Known? {
+        if let known = recent[id] { return known }
+        if let known = sealing?.ids[id] { return known }
         guard !runs.isEmpty else { return nil }
         return try runs.firstResult(for: IDFilter.hash(id)) { try Self.known(id, in: $0, db) }
     }

@@ -54,14 +54,14 @@ struct LogMemory: Sendable {
         results.reserveCapacity(batch.count)
         var newest = now
         dense = Self.dense(batch)
-        var rest = batch[...]
-        while let name = rest.first?.channel {
+        var index = batch.startIndex
+        while index < batch.endIndex {
+            let name = batch[index].channel
             var channel = try channel(name, db)
-            while let message = rest.first, message.channel == name {
-                let result = try append(message, &channel, now: now, db)
-                if let event = result.event { newest = max(newest, event.time) }
-                results.append(result)
-                rest.removeFirst()
+            while index < batch.endIndex, batch[index].channel == name {
+                results.append(try append(batch[index], &channel, now: now, db))
+                newest = max(newest, results[index].time ?? newest)
+                index += 1
             }
             channels[name] = channel
         }
