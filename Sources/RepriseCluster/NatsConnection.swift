@@ -20,6 +20,8 @@ final class NatsConnection: Sendable {
     static let writeDeadline: Duration = .seconds(5)
     /// How long a dial may take.
     static let dialTimeout: Duration = .seconds(3)
+    /// How often a question is asked again that nobody answers.
+    static let askAgain: Duration = .milliseconds(250)
     /// The pause before a server is dialled again, and what may be added to it.
     static let pause: Duration = .milliseconds(100)
     /// Two unanswered pings end a connection.
@@ -143,13 +145,22 @@ final class NatsConnection: Sendable {
 
     /// Asks, and waits for one answer.
     ///
+    /// - Parameters:
+    ///   - subject: whom.
+    ///   - body: what.
+    ///   - within: how long it waits.
+    ///   - isRepeated: whether it asks again every ``askAgain`` until then. Who asks about a stream
+    ///     that has no leader gets no answer, also once there is one.
+    /// - Returns: the first answer.
     /// - Throws: ``RepriseCore/RepriseError`` `.unavailable` if nobody answers.
     func ask(
-        _ subject: String, _ body: some Encodable & Sendable, within: Duration = .seconds(5)
+        _ subject: String, _ body: some Encodable & Sendable, within: Duration = .seconds(5),
+        isRepeated: Bool = false
     ) async throws -> NatsMessage {
-        guard
-            let answer = try await ask(subject, body, within: within, isLast: { _ in true }).first
-        else { throw NatsFailure.noAnswer(subject) }
+        let answers = try await ask(
+            subject, bytes: Array(try JSONEncoder().encode(body)), within: within, on: asking,
+            isRepeated: isRepeated, isLast: { _ in true })
+        guard let answer = answers.first else { throw NatsFailure.noAnswer(subject) }
         return answer
     }
 
@@ -187,7 +198,7 @@ final class NatsConnection: Sendable {
 
     private func ask(
         _ subject: String, bytes body: [UInt8], within: Duration, on queue: DispatchQueue,
-        isLast: @escaping @Sendable (NatsMessage) -> Bool
+        isRepeated: Bool = false, isLast: @escaping @Sendable (NatsMessage) -> Bool
     ) async throws -> [NatsMessage] {
         try await queue.result { [self] isCancelled in
             let inbox = inbox()
@@ -198,11 +209,15 @@ final class NatsConnection: Sendable {
                 natsSubscription_Unsubscribe(subscription)
                 natsSubscription_Destroy(subscription)
             }
-            try NatsFailure.check(
-                Self.publish(connection, body, to: subject, answer: inbox), subject)
+            func ask() throws {
+                try NatsFailure.check(
+                    Self.publish(connection, body, to: subject, answer: inbox), subject)
+            }
+            try ask()
             var (answers, bytes): ([NatsMessage], Int) = ([], 0)
             while true {
-                let message = try Self.next(subscription, within, isCancelled, subject)
+                let message = try Self.next(
+                    subscription, within, isCancelled, subject, again: isRepeated ? ask : {})
                 guard let message else { throw NatsFailure.noAnswer(subject) }
                 defer { natsMsg_Destroy(message) }
                 let answer = NatsMessage(message)
@@ -216,15 +231,21 @@ final class NatsConnection: Sendable {
         }
     }
 
-    /// Waits for a message in short turns, since the library cannot be told to give up.
+    /// Waits for a message in short turns, since the library cannot be told to give up; asks again
+    /// every ``askAgain``.
     private static func next(
         _ subscription: OpaquePointer?, _ within: Duration, _ isCancelled: () -> Bool,
-        _ subject: String
+        _ subject: String, again: () throws -> Void
     ) throws -> OpaquePointer? {
-        let turn: Duration = .milliseconds(100)
+        let turn: Duration = .milliseconds(50)
         var (left, message): (Duration, OpaquePointer?) = (within, nil)
+        var asked = within
         while true {
             if isCancelled() { throw CancellationError() }
+            if asked - left >= askAgain {
+                asked = left
+                try again()
+            }
             let wait = min(left, turn)
             let status = natsSubscription_NextMsg(
                 &message, subscription, Int64(wait / .milliseconds(1)))

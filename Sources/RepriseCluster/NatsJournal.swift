@@ -269,7 +269,7 @@ package final class NatsJournal: ClusterJournal {
         _ stream: JournalStream, _ connection: NatsConnection
     ) async throws -> JournalStream.Answer? {
         let answer = try decode(
-            try await connection.ask(stream.infoSubject, [String: String]()))
+            try await connection.ask(stream.infoSubject, [String: String](), isRepeated: true))
         guard let error = answer.error else {
             guard answer.state?.isSound ?? true else { throw unreadable() }
             return answer
@@ -375,7 +375,7 @@ package final class NatsJournal: ClusterJournal {
         let last = try await Self.info(stream, connection)?.state?.lastSequence
         guard let last, last > sequence else { return ([], last ?? 0) }
         let answer = try await connection.ask(
-            "$JS.API.STREAM.MSG.GET.\(stream.name)", ["seq": sequence + 1])
+            "$JS.API.STREAM.MSG.GET.\(stream.name)", ["seq": sequence + 1], isRepeated: true)
         guard let entry = try Self.stored(answer), entry.sequence == sequence + 1 else {
             return (entries, last)
         }

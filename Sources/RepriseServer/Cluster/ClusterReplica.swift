@@ -251,6 +251,7 @@ package actor ClusterReplica {
                         + "\(view.position.sequence).",
                     remedy: "Start it again: it is made anew from the journal's base."))
         }
+        let wasAway = clock.uptime() - confirmed.at >= ClusterLimits.resendAfter
         if view.position.sequence == 0 {
             confirmed = (clock.uptime(), connection)
         } else if let entry = entries.first {
@@ -263,6 +264,8 @@ package actor ClusterReplica {
         try heard(entries, isRead: true)
         let isMissing =
             first.map { noteMissing(after: sequence, entries.first, first: $0) } ?? false
+        // A new leader has not what was sent while there was none.
+        if wasAway, isConfirmed { perform(writer.connected(moment)) }
         // What is not confirmed, or not there, is read again after a silence.
         try follow(
             tail.read(

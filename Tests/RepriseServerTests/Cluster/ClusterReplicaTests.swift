@@ -616,6 +616,7 @@ struct ClusterReplicaTests {
     private final class DeafJournal: ClusterJournal {
         private let shared: SharedJournal
         private let isDeaf = Atomic(false)
+        private let isLosing = Atomic(false)
         private let lost = Atomic(0)
         private let connections = Atomic<UInt64>(0)
 
@@ -626,12 +627,17 @@ struct ClusterReplicaTests {
 
         func hears(_ hears: Bool) { isDeaf.store(!hears, ordering: .relaxed) }
 
+        /// Whether it also loses what that sends, as while no node leads.
+        func loses(_ loses: Bool) { isLosing.store(loses, ordering: .relaxed) }
+
         /// Its connection is another one.
         func reconnect() { connections.add(1, ordering: .relaxed) }
 
         var connectionNumber: UInt64? { connections.load(ordering: .relaxed) }
         var epoch: Epoch { shared.epoch }
-        func send(_ bytes: [UInt8]) async { await shared.send(bytes) }
+        func send(_ bytes: [UInt8]) async {
+            if !isLosing.load(ordering: .relaxed) { await shared.send(bytes) }
+        }
         func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) {
             shared.follow { [self] entry in
                 if entry != nil, isDeaf.load(ordering: .relaxed) {
@@ -720,6 +726,30 @@ struct ClusterReplicaTests {
             if isReconnected { journal.reconnect() } else { deaf.clock.advance(by: .seconds(3)) }
             journal.hears(true)
             await deaf.stops(in: room, at: last)
+        }
+    }
+
+    @Test("What a gateway sent while no node led is sent again as soon as one answers")
+    func newLeader() async throws {
+        try await Self.run(faults: .none) { store in
+            let room = try ChannelName("room")
+            let deaf = try await Self.deaf(store, room)
+            deaf.journal.loses(true)
+            let storing = Task { try await deaf.log.append([message(room)]) }
+            // It was sent again three times, and will be in 0.8 s.
+            let began = deaf.clock.uptime()
+            try await deaf.clock.advance(by: .milliseconds(100)) {
+                deaf.clock.uptime() - began >= .milliseconds(3_200)
+            }
+            deaf.journal.loses(false)
+            deaf.journal.hears(true)
+            try await deaf.clock.advance(by: .milliseconds(100)) {
+                try deaf.log.head(of: room) == 12
+            }
+            #expect(deaf.clock.uptime() - began < .milliseconds(3_800))
+            _ = try await storing.value
+            deaf.running.cancel()
+            await deaf.view.close()
         }
     }
 
