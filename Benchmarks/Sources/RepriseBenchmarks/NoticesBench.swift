@@ -16,7 +16,8 @@ struct NoticesBench {
     struct Times {
         /// From the publisher's `publish` to the request, the server's commit and the way included.
         var whole = FormsBench.Times()
-        /// From the arrival in the device's journal, as an ordinary reader sees it, to the request.
+        /// From the arrival in the device's journal, as an ordinary reader sees it, to the request;
+        /// 0 for a request that is sooner.
         var decision = FormsBench.Times()
     }
 
@@ -44,6 +45,7 @@ struct NoticesBench {
             let writing = Task { try await writer.run() }
             for await state in general.states where state == .live { break }
             var times = Times()
+            var asked: [EntryID: Int64] = [:]
             var requests = system.requests.makeAsyncIterator()
             for number in 0..<messages {
                 let start = MonotonicTime.now
@@ -52,10 +54,14 @@ struct NoticesBench {
                 guard let request = await requests.next() else { throw BenchmarkError("none") }
                 guard request.id == id.text else { throw BenchmarkError("another message") }
                 times.whole.add(from: start, to: request.at)
-                if let arrived = arrivals.withLock({ $0[id] }) {
-                    times.decision.add(from: arrived, to: request.at)
-                }
+                asked[id] = request.at
             }
+            for _ in 0..<1_000 where arrivals.withLock({ $0.count }) < messages {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            let arrived = arrivals.withLock { $0 }
+            guard arrived.count == messages else { throw BenchmarkError("the reader has not all") }
+            for (id, at) in asked { times.decision.add(from: min(arrived[id] ?? at, at), to: at) }
             for task in running + [writing] { task.cancel() }
             await writer.close()
             await reprise.close()

@@ -262,6 +262,7 @@ class Faults:
         say(f"        {flipped} bits were flipped; {node.name} {'leads' if leads else 'does not lead'}")
         self.faults += damage_faults(what, flipped, leads)
         self.damaged = node
+        gateway.start()
         if not self.cluster.all_ready(20) and any("no base reaches it" in gateway.last_words() for gateway in self.cluster.gateways):
             # Its first blocks are damaged. NATS leaves them out, and docs/cluster-operations.md says what to do.
             other = next(one for one in self.cluster.nodes if one is not node)
