@@ -94,16 +94,21 @@ extension CloseCode {
                     """,
                     ""
                 )
-            case .idle: ("silent for too long", "")
+            case .idle: ("nothing came for 90 s, not even the pong to a ping after 45 s", "")
             case .notReading: ("frames waited unread for 60 s", "")
             case .handshakeTimedOut:
                 ("no `hello` within \(WireLimits.handshake)", "")
             case .tokenExpired: ("the token has expired", "with a fresh token")
             case .goingAway: ("the server is going away", "")
-            case .overloaded: ("the server is at its limit of connections", "")
+            case .overloaded:
+                (
+                    "the server is at its limit of connections, or of those that wait for a cluster",
+                    ""
+                )
             case .tooManyConnections:
                 ("the user is at the limit of connections", "end another connection first")
-            case .unavailable: ("the server cannot verify the token now", "")
+            case .unavailable:
+                ("the server cannot verify the token, or its cluster order the `hello`, now", "")
             case .replaced:
                 (
                     "the device has said `hello` on a newer connection",

@@ -41,7 +41,7 @@ extension RefusalCode {
         private var text: (meaning: LimitText, remedy: String) {
             switch self {
             case .tooLarge: ("the body exceeds \(WireLimits.bodyBytes) bytes", "send less")
-            case .malformed: ("the body is not JSON", "correct it")
+            case .malformed: ("only over HTTP: the body is not JSON; elsewhere that is a 4200", "correct it")
             case .badChannelName: ("the channel's name violates the rule", "correct it")
             case .badID: ("the id violates the rule", "correct it")
             case .conflict:
@@ -62,15 +62,28 @@ extension RefusalCode {
                     "publish in another channel"
                 )
             case .forbidden: ("not for this user, or no such channel", "do not repeat it")
-            case .unavailable: ("not stored, or unknown whether", "repeat with the same id")
+            case .unavailable:
+                (
+                    "not stored, or unknown whether",
+                    "wait for `retryAfter`, then repeat with the same id"
+                )
             case .rateLimited: ("too many requests", "wait for `retryAfter`, then repeat")
             case .overloaded:
                 ("the server is at one of its limits", "wait for `retryAfter`, then repeat")
             case .predecessorMissing:
-                ("the message named in `after` is not stored", "send that one first")
+                (
+                    "the message named in `after` is not stored",
+                    """
+                    send that one first, and this one after its answer; without `after`, if that \
+                    one was published or refused for good
+                    """
+                )
             case .tooManyMembers:
                 (
-                    "the presence of more than \(WireLimits.watchedUsers) members is asked for",
+                    """
+                    only in `presence`: that of more than \(WireLimits.watchedUsers) members is \
+                    asked for
+                    """,
                     "name the users whom you show"
                 )
             case .notOffered: ("the server does not tell presence", "do without it")
