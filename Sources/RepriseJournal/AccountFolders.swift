@@ -50,6 +50,9 @@ package final class AccountFolders: Sendable {
         lock = try OwnerLock(at: home.appendingPathComponent("owner.lock").path, takeOver: takeOver)
         DurableFile.sweep(home, prefixes: [DurableFile.temporaryPrefix, "owner.lock."])
         for name in try names(beginning: "gone-") { delete(home.appendingPathComponent(name)) }
+        if let shared, let anonymous = self.shared(of: nil) {
+            Spool(at: anonymous).take(from: Spool(at: shared))
+        }
     }
 
     package func close() { lock.release() }
@@ -128,7 +131,7 @@ package final class AccountFolders: Sendable {
     }
 
     private static func name(of user: String?) -> String {
-        user.map { "user-" + Base32.encode($0) } ?? "anonymous"
+        user.map { "user-" + Base32.encode($0) } ?? SharedAccount.anonymous
     }
 
     /// The accounts that have a journal here.

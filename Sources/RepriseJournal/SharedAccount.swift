@@ -12,6 +12,8 @@ import RepriseCore
 package struct SharedAccount: Sendable {
     /// The most bytes of the file.
     package static let bytes = 1_024
+    /// The part of the journal from before a sign-in.
+    package static let anonymous = "anonymous"
 
     /// What an extension finds.
     package enum Part: Hashable, Sendable {
@@ -56,6 +58,6 @@ package struct SharedAccount: Sendable {
 
     private var hasParts: Bool {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        return names.contains { $0 == "anonymous" || $0.hasPrefix("user-") }
+        return names.contains { $0 == Self.anonymous || $0.hasPrefix("user-") }
     }
 }

@@ -12,19 +12,37 @@ public import RepriseCore
 /// One file a record, present whole or not at all. It never opens the journal: iOS kills a process
 /// that is suspended while it holds a lock in a shared container.
 public struct Spool: Sendable {
-    /// The folder of the files.
-    public let folder: URL
+    /// The folder of the files, where no accounts share it.
+    package let folder: URL
+    private let place: URL
     private let timekeeper: any Timekeeper
 
     /// Names the spool of a journal.
     ///
     /// - Parameter folder: the journal's folder, or the shared folder that it was configured with.
-    ///   The files are in `spool/` in it.
+    ///   Where accounts share it, each record goes to who is signed in then, or to the journal from
+    ///   before the sign-in. The files are in `spool/` in it.
     public init(at folder: URL) { self.init(at: folder, timekeeper: SystemTimekeeper()) }
 
     package init(at folder: URL, timekeeper: any Timekeeper) {
-        self.folder = folder.appendingPathComponent("spool")
+        place = folder
+        self.folder = Self.files(in: folder)
         self.timekeeper = timekeeper
+    }
+
+    static func files(in folder: URL) -> URL { folder.appendingPathComponent("spool") }
+
+    /// Where a record goes now.
+    private func current() throws -> URL {
+        switch SharedAccount(in: place).current() {
+        case .folder(let part, user: _): return Self.files(in: part)
+        case .nobody:
+            return Self.files(in: place.appendingPathComponent(SharedAccount.anonymous))
+        case .unusable:
+            throw RepriseError(
+                .notWritable, "The shared folder does not say who is signed in.",
+                remedy: "Record it again once the device has been unlocked.")
+        }
     }
 
     /// Leaves an entry for the owner; returns once it is durable.
@@ -35,6 +53,7 @@ public struct Spool: Sendable {
     /// - Throws: ``RepriseCore/RepriseError`` `.tooLarge`; `.full` when 4,096 files wait;
     ///   `.diskFull`, `.notWritable`, `.diskFailed`.
     public func record(_ entry: NewEntry) throws {
+        let folder = try current()
         try EntryCheck.check(entry)
         let now = timekeeper.wall()
         let bytes = [UInt8](try JSONEncoder().encode(SpoolRecord(entry, recordedAt: now)))
@@ -42,7 +61,7 @@ public struct Spool: Sendable {
             throw RepriseError(.tooLarge, "The record is larger than a spool file may be.")
         }
         try DurableFile.makeFolder(folder)
-        guard try names().count < JournalLimits.spoolFiles else {
+        guard try names(in: folder).count < JournalLimits.spoolFiles else {
             throw RepriseError(
                 .full, "\(JournalLimits.spoolFiles) files wait in the spool.",
                 remedy: "Let the owner of the journal run.")
@@ -55,7 +74,9 @@ public struct Spool: Sendable {
     }
 
     /// The names of the waiting files, oldest first.
-    func names() throws -> [String] {
+    func names() throws -> [String] { try names(in: folder) }
+
+    private func names(in folder: URL) throws -> [String] {
         guard FileManager.default.fileExists(atPath: folder.path) else { return [] }
         do {
             let all = try FileManager.default.contentsOfDirectory(atPath: folder.path)
@@ -101,6 +122,19 @@ public struct Spool: Sendable {
             }
         }
         return report
+    }
+
+    /// Moves the files of another spool here, left before there were accounts; what cannot be moved
+    /// now waits there.
+    func take(from other: Spool) {
+        guard let names = try? other.names(), !names.isEmpty,
+            (try? DurableFile.makeFolder(folder)) != nil
+        else { return }
+        for name in names {
+            try? DurableFile.move(
+                other.folder.appendingPathComponent(name).path,
+                to: folder.appendingPathComponent(name).path)
+        }
     }
 
     /// Lets the app write and read the spool before the device is unlocked for the first time.

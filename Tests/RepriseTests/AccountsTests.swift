@@ -256,6 +256,37 @@ struct AccountsTests {
         await home.close()
     }
 
+    @Test("what an extension leaves in the shared folder goes to who is signed in then")
+    func spoolOfShared() async throws {
+        let folder = try TemporaryFolder()
+        let shared = folder.appending("shared")
+        let spool = Spool(at: shared)
+        let first = NewEntry(kind: "draft", payload: [])
+        try spool.record(first)  // before there is an app
+        let home = try await Self.open(folder, shared: shared)
+        let second = NewEntry(kind: "draft", payload: [])
+        try spool.record(second)  // before the sign-in
+        let ada = try await home.signIn(as: Self.ada)
+        for entry in [first, second] {
+            #expect(try await ada.journal.entry(entry.id)?.state == .pending)
+        }
+        let third = NewEntry(kind: "draft", payload: [])
+        try spool.record(third)
+        #expect(try await ada.journal.mergeSpool().accepted == 1)
+        #expect(try await ada.journal.entry(third.id)?.state == .pending)
+        let bob = try await home.signIn(as: Self.bob)
+        let fourth = NewEntry(kind: "draft", payload: [])
+        try spool.record(fourth)
+        #expect(try await bob.journal.mergeSpool().accepted == 1)
+        #expect(try await bob.journal.entry(fourth.id)?.state == .pending)
+        // Nobody knows whose it would be.
+        try Data("nonsense".utf8).write(to: shared.appendingPathComponent("account"))
+        await expectError(.notWritable) {
+            try spool.record(NewEntry(kind: "draft", payload: []))
+        }
+        await home.close()
+    }
+
     @Test("a client whose preparation fails is not at work, and signing in again mends that")
     func failingPreparation() async throws {
         struct Refusal: Error {}
