@@ -35,8 +35,22 @@ extension ExamplesFixture {
         try await general.publish(Note(text: "@ben look"), mentions: [ben])
     }
 
+    func buttons(_ configuration: RepriseConfiguration) async throws {
+        var configuration = configuration
+        configuration.notices?.category = "message"
+        let message = NotificationCategory(
+            id: "message",
+            actions: [
+                .init(id: "reply", title: "Reply", asksForText: true),
+                .init(id: "read", title: "Mark as read"),
+            ])
+        // All of the app's categories in one call.
+        try await notifications.setCategories(
+            [message] + (configuration.reminders?.categories ?? []))
+    }
+
     func settings(
-        _ notices: Notices, ada: UserID, tomorrow: WallTime, token: [UInt8],
+        _ client: RepriseClient, _ notices: Notices, ada: UserID, tomorrow: WallTime, token: [UInt8],
         show: ([ChannelName: NoticeSettings.Mute]) -> Void
     ) async throws {
         try await notices.mute(channel: ChannelName("general"), until: tomorrow)
@@ -45,7 +59,7 @@ extension ExamplesFixture {
         try await notices.setQuietHours(
             QuietHours(from: "22:00", to: "07:00", zone: "Europe/Berlin"))
         // At each start, with what the system says then.
-        try await notices.registered(pushToken: token)
+        try await client.registered(pushToken: token)  // for every account
         for await settings in notices.settingsChanges { show(settings.channels) }
     }
 }
