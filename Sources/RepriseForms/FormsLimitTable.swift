@@ -68,6 +68,14 @@ extension LimitTable {
                 "forms.deaths", "pages that died with one event alone in flight",
                 "\(FormsEngineLimits.deathsOfOneEvent)", "a dead letter"),
             Limit(
+                "forms.undecidable",
+                "the wait of an event whose form the journal cannot grant, as on a full disk",
+                """
+                \(FormsMachine.undecidable.base), doubling with each delivery to \
+                \(FormsMachine.undecidable.longest)
+                """,
+                "delivered again; the page stays"),
+            Limit(
                 "forms.catalogues", "catalogues kept for a start without a network",
                 "one, of the company in use", "the former one is removed"),
             Limit(

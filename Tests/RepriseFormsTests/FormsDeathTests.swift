@@ -1,3 +1,4 @@
+import GRDB
 import RepriseCore
 import RepriseForms
 import RepriseJournal
@@ -152,6 +153,34 @@ struct FormsDeathTests {
         try await feature.ended(before, .applied, "noMatch")
         time.advance(by: .seconds(61))
         try await feature.ended(behind, .applied, "noMatch")
+        await feature.close()
+    }
+
+    @Test("A journal that cannot be written costs no page, and the event comes again until it can")
+    func unwritable() async throws {
+        let (time, host) = (ManualClock(), StandInHost(.showing("welcome")))
+        let feature = try await FormsFixture(
+            in: folder, host, timekeeper: time, timeout: .seconds(3_600))
+        try await feature.journal.write { db in
+            try db.execute(
+                sql: """
+                    CREATE TRIGGER noRoom BEFORE INSERT ON formsShowing
+                    BEGIN SELECT RAISE(ABORT, 'full'); END
+                    """)
+        }
+        let id = try await feature.forms.received(tap("a"))
+        try await eventually("it is tried more often than a page may die with it") {
+            time.advance(by: .seconds(1))
+            let denied = host.views.first?.told("denied").count ?? 0
+            return denied > FormsEngineLimits.deathsOfOneEvent
+        }
+        try await feature.journal.write { db in try db.execute(sql: "DROP TRIGGER noRoom") }
+        try await eventually("it is shown") {
+            time.advance(by: .seconds(1))
+            return try await feature.reason(of: id) == "shown welcome"
+        }
+        #expect(host.views.count == 1)
+        #expect(await feature.forms.diagnostics.tally.replacements == 0)
         await feature.close()
     }
 

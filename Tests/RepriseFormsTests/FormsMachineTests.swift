@@ -406,6 +406,26 @@ struct FormsMachineTests {
         #expect(machine.tally.undecided == 1)
     }
 
+    @Test(
+        "A form that the store cannot decide costs no page; its event waits longer each time and does not end",
+        .limit("forms.undecidable"))
+    mutating func undecidable() throws {
+        makeReady()
+        let id = try EntryID("a")
+        for attempt in 1...10 {
+            _ = machine.delivery(
+                [try arrival("a", attempt: attempt)], doubtful: [], at: .zero, wall: Self.wall)
+            _ = say(#""type":"showing","event":"a","form":"welcome""#)
+            let actions = machine.leaveFailed(
+                for: id, form: "welcome", reason: "full", at: .zero, wall: Self.wall)
+            let wait = Duration.seconds(min(1 << (attempt - 1), 300))
+            #expect(actions.count == 2 && sent(actions) == 1)
+            #expect(actions.last == .postpone(id, by: wait, reason: "full"))
+        }
+        #expect(machine.state == .ready && machine.life == 1 && machine.inFlight == 0)
+        #expect(machine.tally.lastFault == "full")
+    }
+
     @Test("When the app takes the form away, the page forgets all it has, and that comes again")
     mutating func dismissedByTheApp() throws {
         makeReady()
@@ -441,7 +461,9 @@ struct FormsMachineTests {
             #""type":"later","events":[{"id":"\#(id)","at":\#(at)}]"#
         }
         _ = try deliver(["a", "b"])
-        #expect(say(later("a")) == [.postpone(try EntryID("a"), by: .seconds(60))])
+        let reason = "The time of its form has not come."
+        #expect(
+            say(later("a")) == [.postpone(try EntryID("a"), by: .seconds(60), reason: reason)])
         #expect(machine.inFlight == 1)
         _ = say(#""type":"showing","event":"b","form":"welcome""#)
         #expect(say(later("b")) == [])

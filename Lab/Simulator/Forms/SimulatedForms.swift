@@ -196,7 +196,7 @@ final class SimulatedForms {
             guard simulation.mutation != .deadPageKeepsInFlight else { break }
             deliveries.removeValue(forKey: id)?.end(
                 .back(reason: reason, isInDoubt: isInDoubt), nil)
-        case .postpone(let id, let wait): postpone(id, by: wait)
+        case .postpone(let id, let wait, let reason): postpone(id, by: wait, reason)
         case .deliverLate(let id): deliverLate(id)
         case .dismissed(let showing, let how):
             // Not worth failing for: the showing was counted when it was granted.
@@ -320,11 +320,11 @@ extension SimulatedForms {
         delivery.end(.postponed(by: wait, reason: "put off \(form)"), nil)
     }
 
-    private func postpone(_ id: EntryID, by wait: Duration) {
+    private func postpone(_ id: EntryID, by wait: Duration, _ reason: String) {
+        if let page { device.checker.postponed(id, by: wait, on: page) }
         let mistake = simulation.mutation == .postponedAtOnce
         deliveries.removeValue(forKey: id)?.end(
-            .postponed(by: mistake ? .zero : wait, reason: "The time of its form has not come."),
-            nil)
+            .postponed(by: mistake ? .zero : wait, reason: reason), nil)
     }
 
     private func deliverLate(_ id: EntryID) {
@@ -374,8 +374,9 @@ extension SimulatedForms {
                             ...], then)
                 case .failure:
                     perform(
-                        machine.viewLost(reason: "The journal cannot be written.", at: now)[...],
-                        then)
+                        machine.leaveFailed(
+                            for: event, form: form, reason: "The journal cannot be written.",
+                            at: now, wall: wall)[...], then)
                 }
             })
     }

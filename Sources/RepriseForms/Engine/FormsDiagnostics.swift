@@ -78,7 +78,8 @@ public struct FormsTally: Hashable, Sendable {
     public internal(set) var late = 0
     /// Catalogues that the page refused.
     public internal(set) var cataloguesRefused = 0
-    /// Why a web view was replaced, a catalogue refused or a message not understood the last time.
+    /// Why a web view was replaced, a form not decided, a catalogue refused or a message not
+    /// understood the last time.
     public internal(set) var lastFault: String?
 
     /// The page's last log line; never answers or properties.

@@ -253,9 +253,9 @@ extension FormsDriver {
             case .giveBack(let id, let reason, let isInDoubt):
                 deliveries.removeValue(forKey: id)?.delivery.end(
                     as: .back(reason: reason, isInDoubt: isInDoubt))
-            case .postpone(let id, let wait):
+            case .postpone(let id, let wait, let reason):
                 deliveries.removeValue(forKey: id)?.delivery.end(
-                    as: .postponed(by: wait, reason: "The time of its form has not come."))
+                    as: .postponed(by: wait, reason: reason))
             case .deliverLate(let id): deliverLate(id)
             case .dismissed(let showing, let how):
                 // Not worth failing for: the showing was counted when it was granted.
@@ -282,8 +282,9 @@ extension FormsDriver {
         } catch {
             loop.note(error)
             await perform(
-                machine.viewLost(
-                    reason: "The journal cannot be written: \(error)", at: clock.uptime()))
+                machine.leaveFailed(
+                    for: event, form: form, reason: "The journal cannot be written: \(error)",
+                    at: clock.uptime(), wall: clock.wall()))
         }
     }
 

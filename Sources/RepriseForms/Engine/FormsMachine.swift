@@ -27,8 +27,9 @@ package struct FormsMachine: Sendable {
         case setReadiness(Readiness, isOpen: Bool)
         case send([UInt8])
         case setVisible(Bool)
-        /// Ask the store; answered with ``leaveDecided(_:for:form:at:wall:)``. The app has decided
-        /// already, or is asked first.
+        /// Ask the store; answered with ``leaveDecided(_:for:form:at:wall:)`` or
+        /// ``leaveFailed(for:form:reason:at:wall:)``. The app has decided already, or is asked
+        /// first.
         case askLeave(event: EntryID, form: String, catalogue: FormsCatalogue, isDecided: Bool)
         /// Ask the app; answered with ``appDecided(_:_:at:wall:)``.
         case askApp(question: Int, FormsArrival, form: String, catalogue: FormsCatalogue)
@@ -40,7 +41,7 @@ package struct FormsMachine: Sendable {
         /// In doubt: its form was granted, may have appeared, and was not reported.
         case giveBack(EntryID, reason: String, isInDoubt: Bool)
         /// The journal keeps it for this long, then dispatches it again.
-        case postpone(EntryID, by: Duration)
+        case postpone(EntryID, by: Duration, reason: String)
         /// Its time is up, and the app gets it instead of the page.
         case deliverLate(EntryID)
         case dismissed(showing: String, how: String)
@@ -70,6 +71,8 @@ package struct FormsMachine: Sendable {
     /// An alarm later than this means that the process was suspended: the elapsed time does not
     /// count.
     private static let suspension: Duration = .seconds(5)
+    /// How long an event waits whose form the store could not decide, by its deliveries.
+    static let undecidable = Backoff()
 
     private let settings: Settings
     private let events: [String: FormsEvent]
@@ -425,7 +428,11 @@ package struct FormsMachine: Sendable {
         }
         slots.remove(event.id)
         tally.postponed += 1
-        return [.postpone(event.id, by: Self.bounded(wall.duration(to: event.until)))]
+        return [
+            .postpone(
+                event.id, by: Self.bounded(wall.duration(to: event.until)),
+                reason: "The time of its form has not come.")
+        ]
     }
 
     /// At least a second, so that a page whose clock is wrong, or an app, is not asked again and
@@ -615,6 +622,20 @@ package struct FormsMachine: Sendable {
             let row = FormsDecisionRow(form: form, reason: "quiet", until: until)
             return putOff(event, by: wait, row, at: now, wall: wall)
         }
+    }
+
+    /// The store could not decide, as on a full disk: the page is not at fault, and goes on without
+    /// this event.
+    package mutating func leaveFailed(
+        for event: EntryID, form: String, reason: String, at now: Duration, wall: WallTime
+    ) -> [Action] {
+        guard slots.stage(of: event) == .asked(form: form), let arrival = slots.arrival(of: event)
+        else { return [] }
+        tally.lastFault = reason
+        let gone = forget(event, form, at: now)
+        slots.remove(event)
+        let wait = Self.undecidable.ceiling(failures: arrival.attempt)
+        return gone + [.postpone(event, by: wait, reason: reason)] + send(at: now, wall: wall)
     }
 
     /// Whether the answer to a question to the app still counts.
