@@ -154,12 +154,13 @@ struct FormsDecisionTests {
             willAppearTimeout: Forms.Configuration().willAppearTimeout, willAppear: app.decide)
         let id = try await feature.forms.received(tap("a"))
         try await eventually("it is asked") { !app.asked.all.isEmpty }
-        try await advance("it is put off") {
+        // By steps that its timer keeps up with: a late one means a suspension.
+        try await time.advance(by: .seconds(1), within: .seconds(50)) {
             try await feature.reason(of: id) == "put off welcome: the app: no answer"
         }
         #expect(time.now >= WallTime(milliseconds: 1_800_000_005_000))
         // It comes again, and the app, which still has its first question, is asked no second time.
-        try await advance("it is put off again") {
+        try await time.advance(by: .seconds(1), within: .seconds(50)) {
             await feature.forms.diagnostics.tally.undecided >= 2
         }
         #expect(time.now >= WallTime(milliseconds: 1_800_000_065_000))

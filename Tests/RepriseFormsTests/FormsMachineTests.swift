@@ -223,14 +223,23 @@ struct FormsMachineTests {
     }
 
     @Test(
-        "A timer that fires far too late means that the process was suspended, and no deadline counts as missed"
+        "A timer that fires far too late means that the process was suspended, and the page gets time to answer"
     )
     mutating func suspended() throws {
         makeReady()
         _ = try deliver(["a"])
         #expect(machine.timerFired(at: .seconds(3_600), wall: Self.wall) == [])
-        #expect(machine.due == .seconds(3_600))
-        #expect(machine.timerFired(at: .seconds(3_601), wall: Self.wall).contains(.open(life: 2)))
+        #expect(machine.due == .seconds(3_610))
+        #expect(machine.timerFired(at: .seconds(3_609), wall: Self.wall) == [])
+        #expect(machine.timerFired(at: .seconds(3_610), wall: Self.wall).contains(.open(life: 2)))
+    }
+
+    @Test("A machine that rests makes its next page at once when the process was suspended")
+    mutating func suspendedAtRest() {
+        makeReady()
+        for second in 1...4 { _ = machine.viewLost(reason: "r", at: .seconds(second)) }
+        #expect(machine.state == .stalled)
+        #expect(machine.timerFired(at: .seconds(3_600), wall: Self.wall) == [.open(life: 5)])
     }
 
     @Test("no timeout of a page counts while the app is suspended")

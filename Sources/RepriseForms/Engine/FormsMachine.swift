@@ -168,14 +168,15 @@ package struct FormsMachine: Sendable {
 
     package mutating func timerFired(at now: Duration, wall: WallTime) -> [Action] {
         guard let due, due <= now else { return [] }
+        // Only a page can miss a deadline.
+        if case .resting = phase { return open() }
         if now - due > Self.suspension {
-            moveDeadlines(by: now - due)
+            resumed(at: now)
             return []
         }
         switch phase {
-        case .stopped, .opening, .incompatible: return []
+        case .stopped, .opening, .incompatible, .resting: return []
         case .loaded: return replace("The page did not say hello.", at: now)
-        case .resting: return open()
         case .handshaken:
             if let catalogueDue, catalogueDue <= now {
                 return replace("The page did not take the catalogue over.", at: now)
@@ -194,6 +195,11 @@ package struct FormsMachine: Sendable {
     package mutating func woke(at now: Duration) {
         guard isAsleep else { return }
         isAsleep = false
+        resumed(at: now)
+    }
+
+    /// The page has not run either: before its first deadline it gets time to answer.
+    private mutating func resumed(at now: Duration) {
         if let due, due < now + settings.helloTimeout {
             moveDeadlines(by: now + settings.helloTimeout - due)
         }
@@ -204,7 +210,6 @@ package struct FormsMachine: Sendable {
         heardAt += step
         if let at = offered?.at { offered?.at = at + step }
         slots.moveDeadlines(by: step)
-        if case .resting(let until) = phase { phase = .resting(until: until + step) }
     }
 
     // MARK: The web view
