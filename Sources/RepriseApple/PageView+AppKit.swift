@@ -23,6 +23,13 @@
             ) { NSApplication.shared.keyWindow }
         }
 
+        /// What is posted when it is gone, and by whom.
+        ///
+        /// A window that is closed keeps its views, which may not be told.
+        var end: (name: Notification.Name, poster: AnyObject?) {
+            (NSWindow.willCloseNotification, self)
+        }
+
         var room: CGRect { contentView?.bounds ?? .zero }
 
         func put(_ view: PageView) {

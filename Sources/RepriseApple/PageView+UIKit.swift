@@ -37,6 +37,11 @@
                 .compactMap(\.keyWindow).first
         }
 
+        /// What is posted when it is gone, and by whom.
+        var end: (name: Notification.Name, poster: AnyObject?) {
+            (UIScene.didDisconnectNotification, windowScene)
+        }
+
         var room: CGRect { bounds }
 
         func put(_ view: PageView) {

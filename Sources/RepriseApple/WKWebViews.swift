@@ -74,6 +74,7 @@
         private let view: PageView
         private let continuation: AsyncStream<WebViewEvent>.Continuation
         private var loading: CheckedContinuation<Void, any Error>?
+        private var windowEnd: (any NSObjectProtocol)?
         private var isClosed = false
 
         init(
@@ -91,6 +92,15 @@
             view.navigationDelegate = self
             view.setVisible(false)
             window.put(view)
+            // The page goes on without its window, and would show its form for ever.
+            let (name, poster) = window.end
+            windowEnd = NotificationCenter.default.addObserver(
+                forName: name, object: poster, queue: .main
+            ) { [weak self] _ in
+                MainActor.assumeIsolated {
+                    if let self { self.terminated("The window has gone.") }
+                }
+            }
         }
 
         func load() async throws {
@@ -136,6 +146,7 @@
             isClosed = true
             loaded(.failure(RepriseError(.closed, "The web view was closed.")))
             continuation.finish()
+            if let windowEnd { NotificationCenter.default.removeObserver(windowEnd) }
             // The controller retains its listener.
             view.configuration.userContentController.removeAllScriptMessageHandlers()
             view.navigationDelegate = nil

@@ -156,6 +156,24 @@ struct FormsDeathTests {
         await feature.close()
     }
 
+    @Test("A form whose web view goes, as with its window, is off the screen, and the next one comes")
+    func goesWithForm() async throws {
+        let host = StandInHost(.showing("welcome"))
+        let feature = try await FormsFixture(in: folder, host)
+        let first = try await feature.forms.received(tap("a"))
+        try await feature.ended(first, .applied, "shown welcome")
+        try await eventually("it is on the screen") {
+            feature.forms.state == .showing("welcome")
+        }
+        host.views[0].crash()
+        let second = try await feature.forms.received(tap("b"))
+        try await feature.ended(second, .applied, "shown welcome")
+        #expect(host.views.count == 2)
+        #expect(
+            try await feature.count("SELECT COUNT(*) FROM formsShowing WHERE how = 'lost'") == 1)
+        await feature.close()
+    }
+
     @Test("A journal that cannot be written costs no page, and the event comes again until it can")
     func unwritable() async throws {
         let (time, host) = (ManualClock(), StandInHost(.showing("welcome")))

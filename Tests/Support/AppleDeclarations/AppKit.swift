@@ -29,6 +29,8 @@
 // /nswindow (2026-11-24)
 @MainActor open class NSWindow: NSResponder {
     nonisolated public static let didBecomeKeyNotification = NSNotification.Name("1")
+    // /nswindow/willclosenotification
+    nonisolated public static let willCloseNotification = NSNotification.Name("2")
     open var contentView: NSView? { fatalError() }
     @discardableResult open func makeFirstResponder(_ responder: NSResponder?) -> Bool {
         fatalError()

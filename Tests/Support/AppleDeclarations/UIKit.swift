@@ -149,6 +149,8 @@ public enum UIBackgroundFetchResult: UInt, Sendable { case newData, noData, fail
         case unattached, foregroundActive, foregroundInactive, background
     }
     nonisolated public static let didActivateNotification = NSNotification.Name("4")
+    // /uiscene/diddisconnectnotification
+    nonisolated public static let didDisconnectNotification = NSNotification.Name("9")
     @MainActor open class ConnectionOptions: NSObject {
         override nonisolated public init() {}
         open var notificationResponse: UNNotificationResponse? { fatalError() }
@@ -185,6 +187,8 @@ open class UIColor: NSObject { open class var clear: UIColor { fatalError() } }
 
 @MainActor open class UIWindow: UIView {
     nonisolated public static let didBecomeKeyNotification = NSNotification.Name("8")
+    // /uiwindow/windowscene
+    open weak var windowScene: UIWindowScene?
 }
 
 @MainActor open class UIDevice: NSObject {
