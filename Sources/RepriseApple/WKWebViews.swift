@@ -74,6 +74,7 @@
         private let view: PageView
         private let continuation: AsyncStream<WebViewEvent>.Continuation
         private var loading: CheckedContinuation<Void, any Error>?
+        private let calls = PendingCalls()
         private var windowEnd: (any NSObjectProtocol)?
         private var isClosed = false
 
@@ -126,12 +127,13 @@
 
         /// The message is an argument and never part of a script.
         func send(_ text: String) async throws {
-            guard !isClosed else { throw RepriseError(.closed, "The page has gone.") }
             do {
-                _ = try await view.callAsyncJavaScript(
-                    "globalThis.repriseReceive(text); return true;", arguments: ["text": text],
-                    in: nil,
-                    contentWorld: .page)
+                try await calls.wait { (call: Race<Void>) in
+                    view.callAsyncJavaScript(
+                        "globalThis.repriseReceive(text); return true;", arguments: ["text": text],
+                        in: nil, in: .page
+                    ) { result in call.end(result.map { _ in }) }
+                }
             } catch let error as WKError where error.code == .javaScriptExceptionOccurred {
                 throw RepriseError(.malformed, "The page has thrown.", cause: error)
             } catch {
@@ -144,7 +146,10 @@
         func close() {
             guard !isClosed else { return }
             isClosed = true
-            loaded(.failure(RepriseError(.closed, "The web view was closed.")))
+            let error = RepriseError(.closed, "The web view was closed.")
+            loaded(.failure(error))
+            // A page that hangs answers no call, and one that waits keeps the view and its process.
+            calls.end(error)
             continuation.finish()
             if let windowEnd { NotificationCenter.default.removeObserver(windowEnd) }
             // The controller retains its listener.

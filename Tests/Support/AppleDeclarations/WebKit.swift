@@ -124,8 +124,10 @@ public struct WKError: Error {
     public init(frame: CGRect, configuration: WKWebViewConfiguration) { super.init() }
     @discardableResult open func load(_ request: URLRequest) -> WKNavigation? { fatalError() }
     open func stopLoading() { fatalError() }
+    // /wkwebview/callasyncjavascript(_:arguments:in:in:completionhandler:)
     open func callAsyncJavaScript(
         _ functionBody: String, arguments: [String: Any] = [:], in frame: WKFrameInfo? = nil,
-        contentWorld: WKContentWorld
-    ) async throws -> Any? { fatalError() }
+        in contentWorld: WKContentWorld,
+        completionHandler: (@MainActor (Result<Any, any Error>) -> Void)? = nil
+    ) { fatalError() }
 }
