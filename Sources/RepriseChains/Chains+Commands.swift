@@ -226,6 +226,11 @@ extension Chains {
     /// - Parameter id: of a chain.
     /// - Returns: a stream; it ends at once if the chain does not exist.
     public func progress(of id: ChainID) -> AsyncStream<ChainProgress> {
+        progress(of: id, endsWithChain: true)
+    }
+
+    /// The same; if it does not end with the chain, the changes of a retry follow.
+    package func progress(of id: ChainID, endsWithChain: Bool) -> AsyncStream<ChainProgress> {
         // Observed before it is read, so that no change falls between the two.
         let changes = engine.watchers.watch(id.text)
         let current = Task { () -> ChainProgress? in
@@ -242,7 +247,8 @@ extension Chains {
                 next = await iterator.next()
             case .last: next = nil
             }
-            asked.withLock { $0 = next?.state.isEnd == false ? .first : .last }
+            let isLast = next.map { endsWithChain && $0.state.isEnd } ?? true
+            asked.withLock { $0 = isLast ? .last : .first }
             return next
         }
     }

@@ -42,7 +42,7 @@ public final class ChainModel: Identifiable {
         watches.follow(
             accountsOf: client, for: self,
             { client in
-                let progress = try await client.chains.progress(of: id)
+                let progress = try await client.chains.progress(of: id, endsWithChain: false)
                 return AsyncStream<ChainProgress?>(bufferingPolicy: .bufferingNewest(1)) { values in
                     values.yield(nil)
                     let task = Task {

@@ -22,17 +22,14 @@ package enum ModelCache {
     /// How many entries it has.
     package static var count: Int { all.count }
 
-    /// The model that exists already and is `usable`, or else a new one.
+    /// The model that exists already, or else a new one.
     static func model<Model: AnyObject>(
-        of client: RepriseClient, subject: String = "", usable: (Model) -> Bool = { _ in true },
-        make: () -> Model
+        of client: RepriseClient, subject: String = "", make: () -> Model
     ) -> Model {
         let key = Key(
             client: ObjectIdentifier(client), model: ObjectIdentifier(Model.self), subject: subject)
         // A client may have the address of one that was released.
-        if let held = all[key], held.client === client, let model = held.model as? Model,
-            usable(model)
-        {
+        if let held = all[key], held.client === client, let model = held.model as? Model {
             return model
         }
         all = all.filter { $0.value.model != nil }
@@ -95,12 +92,10 @@ extension RepriseClient {
     /// let upload = client.model(for: try await client.chains.start(upload, input: photo))
     /// ```
     ///
-    /// - Parameter chain: its id. One that has ended is asked again: it may have been retried.
+    /// - Parameter chain: its id. The model goes on if an ended chain is retried.
     /// - Returns: the model that a view has already, or a new one.
     @MainActor
     public func model(for chain: ChainID) -> ChainModel {
-        ModelCache.model(of: self, subject: chain.text, usable: { !$0.isEnded }) {
-            ChainModel(chain, of: self)
-        }
+        ModelCache.model(of: self, subject: chain.text) { ChainModel(chain, of: self) }
     }
 }
