@@ -281,7 +281,7 @@ struct AccountsTests {
         #expect(try await bob.journal.entry(fourth.id)?.state == .pending)
         // Nobody knows whose it would be.
         try Data("nonsense".utf8).write(to: shared.appendingPathComponent("account"))
-        await expectError(.notWritable) {
+        expectError(.notWritable) {
             try spool.record(NewEntry(kind: "draft", payload: []))
         }
         await home.close()
