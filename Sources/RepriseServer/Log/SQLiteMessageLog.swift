@@ -172,7 +172,9 @@ package final class SQLiteMessageLog: MessageLog {
             changes.withLock { $0.note(channel) }
             hasDeleted.store(true, ordering: .relaxed)
         }
-        while try await commit({ try LogTrimming.step(channel, through: through, &$0, $1) }) {}
+        while try await commit({ try LogTrimming.step(channel, through: through, &$0, $1) }) {
+            try Task.checkCancellation()
+        }
         return try await state(of: channel)
     }
 
@@ -185,7 +187,9 @@ package final class SQLiteMessageLog: MessageLog {
             }
         }
         while let run = try await forgettableRun(at: now) {
-            while try await commit({ memory, db in try memory.forget(run, db) }) {}
+            while try await commit({ memory, db in try memory.forget(run, db) }) {
+                try Task.checkCancellation()
+            }
         }
     }
 
