@@ -195,8 +195,7 @@ package final class SQLiteMessageLog: MessageLog {
 
     /// A run of ids that are needed no more: see `KnownIDs`.
     func forgettableRun(at now: WallTime) async throws -> Int64? {
-        let limit = now.advanced(by: .zero - database.configuration.idLife)
-        return try await database.read { try KnownIDs.forgettableRun(before: limit, $0) }
+        try await database.read { [database] in try database.forgettableRun(at: now, $0) }
     }
 
     /// Calls `body` for each channel of which messages are to be removed, with the last of them.
