@@ -160,10 +160,14 @@ extension LimitTable {
                 "push.slowServices",
                 """
                 pushes in flight to Web Push services whose answers take \
-                \(PushLimits.slowAnswer) and more on average, together
+                \(PushLimits.slowAnswer) and more on average, and to those that have not answered \
+                yet, together; services that are known to be fast
                 """,
-                "half of these places",
-                "the others wait on the disk for as long as an answer takes"),
+                "half of these places; \(PushLimits.partitions)",
+                """
+                the others wait on the disk for as long as an answer takes; each must answer fast \
+                once more
+                """),
             Limit(
                 "push.deviceRate", "pushes of a device",
                 "\(PushLimits.deviceBurst) at once, then \(PushLimits.devicePerSecond) a second",

@@ -197,7 +197,7 @@ public struct Server: Service {
             pushing.committed($0)
         }
         let committer = Committer(
-            log: log, clock: storage.cluster == nil ? nil : clock, logger: logger,
+            log: log, clock: clock, timesSubmissions: storage.cluster != nil, logger: logger,
             // In a cluster the events come with the journal, those of others too.
             onCommit: { if storage.cluster == nil { onCommit($0) } },
             onFailure: {

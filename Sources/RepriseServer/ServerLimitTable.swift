@@ -191,11 +191,10 @@ extension LimitTable {
         "",
         [
             Limit(
-                "log.awaited",
-                "deleted messages that have not arrived and are awaited as predecessors",
+                "log.awaited", "deleted messages awaited as predecessors",
                 "\(AwaitedMessages.most)", "the earliest deleted counts as arrived"),
             Limit(
-                "log.queue", "messages that wait to be stored",
+                "log.queue", "messages waiting to be stored",
                 "\(committerLimits.waitingMessages), \(bytes: committerLimits.waitingBytes)",
                 "`refused` `overloaded`; HTTP 503"),
             Limit(
@@ -221,22 +220,26 @@ extension LimitTable {
                 """,
                 "`gone` `retention`"),
             Limit(
-                "log.unread", "messages read to count the unread ones; the count",
+                "log.unread", "messages read for an unread count; the count",
                 "the newest \(LogReading.unreadLookedAt); \(WireLimits.unreadCounted)",
-                "the count means that many or more"),
+                "it means that many or more"),
             Limit(
                 "log.unreadCache",
                 "cached counts of more than \(CountedUnread.worthKnowing) read messages",
-                "\(CountedUnread.limit), at most twice as many", "the older half may be forgotten"),
+                "\(CountedUnread.limit), at most \(2 * CountedUnread.limit)",
+                "the older half may be forgotten"),
             Limit(
-                "log.deletedBodies", "deleted bodies remain in the database's files",
+                "log.deletedBodies", "deleted bodies in the database's files",
                 """
-                until the next checkpoint, every \(Housekeeping.interval); with an open reader, \
-                such as a backup, until the one after
+                until the next checkpoint, every \(Housekeeping.interval); with an open reader \
+                (a backup), the one after
                 """,
                 "overwritten"),
             Limit(
-                "log.busy", "another process locks the file of the log or the accounts",
+                "log.probe", "probing a failing log",
+                "every \(committerLimits.betweenProbes)", "`/readyz` answers as before"),
+            Limit(
+                "log.busy", "another process locks the log or the accounts",
                 "\(milliseconds: ServerDatabase.busyMilliseconds)", "`.busy`; nothing is stored"),
         ])
 

@@ -115,6 +115,14 @@ enum AccountsSchema {
                     WHERE failing = 1;
                     """)
         }
+        migrator.registerMigration("13 pushes of a message") { db in
+            // In the order in which a scan queues them: it changes few pages.
+            try db.execute(
+                sql: """
+                    CREATE INDEX push_queue_by_message ON push_queue (channel, seq, user)
+                    WHERE kind = 'alert';
+                    """)
+        }
     }
 
     @Sendable

@@ -105,11 +105,13 @@ package struct DirectoryPublisher: Sendable {
         return next
     }
 
+    /// Tells a page of many, and then all other changes: they do not wait for the next pages.
     private func tell(
         _ page: [(user: UserID, channel: ChannelName)], _ number: Int64
     ) async throws {
         try await tell(page.map { .init(number: number, user: $0.user, channel: $0.channel) })
         for user in Set(page.map(\.user)) { try await compact(user) }
+        while try await publishNext() {}
     }
 
     /// Publishes the next changes, as many as one commit holds.

@@ -116,7 +116,9 @@ package final class ClusterLog: MessageLog {
     private func trim(_ channel: ChannelName, through: Int64, grant: Int64?) async throws {
         while case .trimmed(_, more: true)? =
             try await submit([.trim(channel, through: through, grant: grant)], nil).first
-        {}
+        {
+            try Task.checkCancellation()
+        }
     }
 
     package func trim(

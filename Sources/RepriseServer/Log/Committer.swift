@@ -30,18 +30,30 @@ package final class Committer: Sendable {
         package var batchBytes = 8 << 20
         /// How long after the first of a transaction the last one came, where they are timed.
         package var span: Duration = .seconds(1)
+        /// The least time from the end of a probe that failed to the next one.
+        package var betweenProbes: Duration = .seconds(1)
 
         package init() {}
     }
 
     private typealias Submission = CommitQueue<Reply>.Submission
 
+    private struct Probe {
+        let task: Task<Bool, Never>
+        /// When it failed; nil while it runs.
+        var failed: Duration?
+    }
+
     private let log: any MessageLog
-    private let clock: (any Timekeeper)?
+    private let clock: any Timekeeper
+    private let timesSubmissions: Bool
+    private let betweenProbes: Duration
     private let onCommit: @Sendable ([ServerFrame.Event]) -> Void
     private let onFailure: @Sendable (Set<ChannelName>) -> Void
     private let logger: Logger
     private let queue: Mutex<CommitQueue<Reply>>
+    /// The last probe, unless it succeeded.
+    private let probe = Mutex<Probe?>(nil)
     /// Raised when ``run()`` has work, or its end.
     private let changed = Signal()
 
@@ -50,20 +62,23 @@ package final class Committer: Sendable {
     /// - Parameters:
     ///   - log: nobody else may append to it.
     ///   - limits: the limits.
-    ///   - clock: times what is submitted, for a log whose answer has a limit; nil for others.
+    ///   - clock: times probes and submissions.
+    ///   - timesSubmissions: for a log whose answer has a limit.
     ///   - logger: receives each message's outcome at `debug`.
     ///   - onCommit: receives the stored events in commit order, before the replies; must not
     ///     block.
     ///   - onFailure: receives the channels of a batch with an unknown outcome, before the replies.
     package init(
-        log: any MessageLog, limits: Limits = Limits(), clock: (any Timekeeper)? = nil,
-        logger: Logger = Logger(label: "reprise.committer"),
+        log: any MessageLog, limits: Limits = Limits(), clock: any Timekeeper = SystemTimekeeper(),
+        timesSubmissions: Bool = false, logger: Logger = Logger(label: "reprise.committer"),
         onCommit: @escaping @Sendable ([ServerFrame.Event]) -> Void,
         onFailure: @escaping @Sendable (Set<ChannelName>) -> Void = { _ in }
     ) {
         self.log = log
         self.clock = clock
+        self.timesSubmissions = timesSubmissions
         self.logger = logger
+        betweenProbes = limits.betweenProbes
         self.onCommit = onCommit
         self.onFailure = onFailure
         queue = Mutex(CommitQueue(limits: limits))
@@ -80,7 +95,8 @@ package final class Committer: Sendable {
     ///   - reply: receives one result per message, once they are durable and `onCommit` has
     ///     returned; may be called before `submit` returns.
     package func submit(_ messages: [NewMessage], reply: @escaping Reply) {
-        let submission = Submission(messages: messages, reply: reply, taken: clock?.uptime())
+        let submission = Submission(
+            messages: messages, reply: reply, taken: timesSubmissions ? clock.uptime() : nil)
         if let error = queue.withLock({ $0.add(submission) }) {
             return reply(.failure(error))
         }
@@ -123,14 +139,37 @@ package final class Committer: Sendable {
 
     /// Whether messages can be stored now: the last commit succeeded, or a probe does.
     package func isReady() async -> Bool {
-        let (isOpen, hasFailed) = queue.withLock { ($0.isOpen, $0.hasFailed) }
-        guard isOpen, hasFailed else { return isOpen }
+        guard queue.withLock({ $0.isOpen }) else { return false }
+        return await sharedProbe()?.value ?? true
+    }
+
+    /// One for all who ask, because strangers may, and a failing log reads its memory again for
+    /// each.
+    ///
+    /// - Returns: nil if the last commit succeeded.
+    private func sharedProbe() -> Task<Bool, Never>? {
+        let now = clock.uptime()
+        return probe.withLock { last in
+            guard queue.withLock({ $0.hasFailed }) else { return nil }
+            if let last, last.failed.map({ now - $0 < betweenProbes }) ?? true { return last.task }
+            let task = Task { await self.probeLog() }
+            last = Probe(task: task)
+            return task
+        }
+    }
+
+    private func probeLog() async -> Bool {
         do {
             try await log.probe()
         } catch {
+            let now = clock.uptime()
+            probe.withLock { $0?.failed = now }
             return false
         }
-        queue.withLock { $0.logAnswered(hasFailed: false) }
+        probe.withLock { last in
+            last = nil
+            queue.withLock { $0.logAnswered(hasFailed: false) }
+        }
         return true
     }
 

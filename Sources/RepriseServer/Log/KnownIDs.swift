@@ -181,8 +181,8 @@ struct KnownIDs: Sendable {
         try row.run()
     }
 
-    /// Forgets a part of a run returned by ``forgettableRun(before:_:)``; does nothing for another
-    /// one that is not sealed.
+    /// Forgets a part of a run returned by ``forgettableRun(before:_:_:)``; does nothing for
+    /// another one that is not sealed.
     ///
     /// - Returns: whether more of it remains.
     mutating func forget(_ run: Int64, _ db: Database) throws -> Bool {
@@ -201,16 +201,46 @@ struct KnownIDs: Sendable {
         return false
     }
 
+    /// The first id of each old run whose message is stored, as it was found last.
+    ///
+    /// The ids before it need no other search: a floor never falls.
+    struct KeptIDs: Sendable {
+        fileprivate struct Kept {
+            /// The time of the run's newest message: a run's number may be used again.
+            let newest: Int64
+            let id: String
+        }
+
+        fileprivate var first: [Int64: Kept] = [:]
+    }
+
     /// A run in which everything is older than `limit` and no message is stored; it stays so.
-    static func forgettableRun(before limit: WallTime, _ db: Database) throws -> Int64? {
-        try Int64.fetchOne(
-            db,
+    static func forgettableRun(
+        before limit: WallTime, _ kept: inout KeptIDs, _ db: Database
+    ) throws -> Int64? {
+        let rows = try Row.fetchAll(
+            db, sql: "SELECT run, newest FROM id_runs WHERE newest < ? ORDER BY run",
+            arguments: [limit.milliseconds])
+        // In the order of the ids, from the first on.
+        let search = try db.cachedStatement(
             sql: """
-                SELECT run FROM id_runs WHERE newest < ? AND NOT EXISTS (
-                  SELECT 1 FROM ids JOIN heads ON heads.key = ids.channel
-                  WHERE ids.run = id_runs.run AND ids.seq > heads.floor)
-                ORDER BY run LIMIT 1
-                """, arguments: [limit.milliseconds])
+                SELECT ids.id FROM ids CROSS JOIN heads ON heads.key = ids.channel
+                WHERE ids.run = ? AND ids.id >= ? AND ids.seq > heads.floor
+                ORDER BY ids.id LIMIT 1
+                """)
+        var found: [Int64: KeptIDs.Kept] = [:]
+        for row in rows {
+            let (run, newest): (Int64, Int64) = (try row.checked("run"), try row.checked("newest"))
+            let former = kept.first[run].flatMap { $0.newest == newest ? $0.id : nil }
+            guard let id = try String.fetchOne(search, arguments: [run, former ?? ""]) else {
+                kept.first[run] = nil
+                return run
+            }
+            found[run] = KeptIDs.Kept(newest: newest, id: id)
+            kept.first[run] = found[run]
+        }
+        kept.first = found
+        return nil
     }
 }
 

@@ -16,6 +16,7 @@ final class LogDatabase: Sendable {
     /// For the accounts of a view.
     let pool: DatabasePool
     private let memory = Mutex<LogMemory?>(nil)
+    private let keptIDs = Mutex(KnownIDs.KeptIDs())
     private let arrivals = ArrivalIndex()
 
     /// Opens the log in a folder, or creates both.
@@ -96,6 +97,12 @@ final class LogDatabase: Sendable {
         } catch {
             throw kind.typed(error)
         }
+    }
+
+    /// A run of ids that are needed no more: see `KnownIDs`.
+    func forgettableRun(at now: WallTime, _ db: Database) throws -> Int64? {
+        let limit = now.advanced(by: .zero - configuration.idLife)
+        return try keptIDs.withLock { try KnownIDs.forgettableRun(before: limit, &$0, db) }
     }
 
     /// Reads one snapshot on the caller's thread.

@@ -11,7 +11,7 @@ package import RepriseWire
 /// its id, so two messages with one id would become one there. The log remembers an id for max(the
 /// message's own life, 30 days).
 ///
-/// Every failure is a ``RepriseCore/RepriseError``.
+/// Every failure is a ``RepriseCore/RepriseError``; a cancelled trim may throw `CancellationError`.
 package protocol MessageLog: Sendable {
     /// Stores a batch in one durable transaction and returns, in order, one result per message once
     /// all of it is durable.
@@ -81,7 +81,8 @@ package protocol MessageLog: Sendable {
 
     /// Removes the messages up to and including `through` and returns the channel's state.
     ///
-    /// Beyond the head it removes everything and leaves the head.
+    /// Beyond the head it removes everything and leaves the head. A large trim takes minutes: a
+    /// cancelled one ends with its transaction.
     func trim(_ channel: ChannelName, through: Int64) async throws -> LogChannelState
 
     /// Removes what `policy`, or a channel's own policy, no longer keeps, and forgets expired ids;

@@ -172,7 +172,9 @@ package final class SQLiteMessageLog: MessageLog {
             changes.withLock { $0.note(channel) }
             hasDeleted.store(true, ordering: .relaxed)
         }
-        while try await commit({ try LogTrimming.step(channel, through: through, &$0, $1) }) {}
+        while try await commit({ try LogTrimming.step(channel, through: through, &$0, $1) }) {
+            try Task.checkCancellation()
+        }
         return try await state(of: channel)
     }
 
@@ -185,14 +187,15 @@ package final class SQLiteMessageLog: MessageLog {
             }
         }
         while let run = try await forgettableRun(at: now) {
-            while try await commit({ memory, db in try memory.forget(run, db) }) {}
+            while try await commit({ memory, db in try memory.forget(run, db) }) {
+                try Task.checkCancellation()
+            }
         }
     }
 
     /// A run of ids that are needed no more: see `KnownIDs`.
     func forgettableRun(at now: WallTime) async throws -> Int64? {
-        let limit = now.advanced(by: .zero - database.configuration.idLife)
-        return try await database.read { try KnownIDs.forgettableRun(before: limit, $0) }
+        try await database.read { [database] in try database.forgettableRun(at: now, $0) }
     }
 
     /// Calls `body` for each channel of which messages are to be removed, with the last of them.

@@ -54,8 +54,7 @@ package struct SteppedLog: Sendable {
             }
             last = kept.last?.key
         }
-        let limit = now.advanced(by: .zero - database.configuration.idLife)
-        while let run = try database.readNow({ try KnownIDs.forgettableRun(before: limit, $0) }) {
+        while let run = try database.readNow({ try database.forgettableRun(at: now, $0) }) {
             while try database.commit({ memory, db in try memory.forget(run, db) }) {}
         }
     }
@@ -69,8 +68,7 @@ package struct SteppedLog: Sendable {
             }
             if !due.isEmpty { return true }
         }
-        let limit = now.advanced(by: .zero - database.configuration.idLife)
-        return try database.readNow { try KnownIDs.forgettableRun(before: limit, $0) != nil }
+        return try database.readNow { try database.forgettableRun(at: now, $0) != nil }
     }
 
     private func gather() throws {

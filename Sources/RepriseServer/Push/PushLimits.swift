@@ -46,7 +46,7 @@ package enum PushLimits {
     package static let circuitBase: Duration = .seconds(1)
     /// The longest wait before a failed provider is tried again.
     package static let circuitLongest: Duration = .seconds(60)
-    /// The most Web Push services whose failures are remembered.
+    /// The most Web Push services whose failures are remembered, and that are known to be fast.
     package static let partitions = 10_000
     /// The average time of an answer from which on a Web Push service is slow.
     package static let slowAnswer: Duration = .seconds(1)
@@ -100,7 +100,7 @@ package enum PushLimits {
     package static let titleBytes = PushPayloadLimits.titleBytes
     /// The most pushes to APNs in flight.
     package static let apnsConcurrency = 500
-    /// The most pushes to Web Push services in flight; half of them to slow ones.
+    /// The most pushes to Web Push services in flight; half of them to slow and unknown ones.
     package static let webPushConcurrency = 100
     /// The most bytes of a payload for APNs.
     package static let apnsPayloadBytes = PushPayloadLimits.apnsBytes

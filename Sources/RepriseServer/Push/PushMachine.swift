@@ -30,7 +30,8 @@ package struct PushMachine: Sendable {
     package enum Postponement: Hashable, Sendable {
         /// Its push service is down.
         case down
-        /// Slow push services have their half of the places: see ``PushLimits/slowAnswer``.
+        /// Slow push services, and those that have not answered yet, have their half of the places:
+        /// see ``SlowServices``.
         case slow
         /// The device's rate limit is reached.
         case rate
@@ -392,7 +393,9 @@ package struct PushMachine: Sendable {
                 continue
             }
             waitingStart += 1
-            if let average = slow[row.partition], underWayToSlow >= max(concurrency / 2, 1) {
+            if !row.partition.isEmpty, let average = slow[row.partition],
+                underWayToSlow >= max(concurrency / 2, 1)
+            {
                 actions.append(.postpone(row.number, average, .slow))
             } else if let wait = rates.take(row.target, now: now) {
                 actions.append(.postpone(row.number, wait, .rate))

@@ -5,6 +5,7 @@ import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
+import Synchronization
 import Testing
 
 @Suite("Backup and restore")
@@ -246,5 +247,29 @@ struct BackupTests {
             folder.remove()
         }
         #expect(epochs.count == 4)
+    }
+
+    @Test("backups on request are made one at a time, and block no thread of Swift's pool")
+    func onRequest() async throws {
+        let state = Mutex((targets: [String](), running: 0, most: 0, inTasks: 0))
+        let backups = Backups(of: "/data", in: "/backups") { _, target in
+            let isInTask = withUnsafeCurrentTask { $0 != nil }
+            state.withLock { state in
+                state.targets.append(target)
+                state.running += 1
+                state.most = max(state.most, state.running)
+                if isInTask { state.inTasks += 1 }
+            }
+            defer { state.withLock { $0.running -= 1 } }
+            guard target.contains("1905") else { throw RepriseError(.diskFull, "It is full.") }
+        }
+        async let other = backups.make(at: WallTime(milliseconds: 1_795_287_902_500))
+        let name = try await backups.make(at: WallTime(milliseconds: 1_795_287_901_500))
+        #expect(name == "20261121T190501.500Z")
+        _ = try await other
+        await expectError(.diskFull) { _ = try await backups.make(at: now) }
+        let (targets, most, inTasks) = state.withLock { ($0.targets, $0.most, $0.inTasks) }
+        #expect(targets.count == 3 && targets.contains("/backups/" + name))
+        #expect(most == 1 && inTasks == 0)
     }
 }

@@ -6,6 +6,7 @@ import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
+import Synchronization
 import Testing
 
 /// What the server tells a user of his conversations; docs/channels.md.
@@ -13,7 +14,13 @@ import Testing
 struct DirectoryTests {
     /// Accounts and their log, of which the test publishes the directories step by step.
     private final class Scene {
+        /// The channels of the stored messages, in order.
+        final class Stored: Sendable {
+            let channels = Mutex<[ChannelName]>([])
+        }
+
         let folder: TemporaryFolder
+        let stored = Stored()
         var log: SQLiteMessageLog
         var accounts: Accounts
         private var committer: Committer
@@ -25,15 +32,19 @@ struct DirectoryTests {
         ) throws {
             self.folder = try folder ?? TemporaryFolder()
             log = try SQLiteMessageLog.open(at: self.folder.path)
-            (accounts, committer, committing, publisher) = try Self.open(self.folder, log, clock)
+            (accounts, committer, committing, publisher) = try Self.open(
+                self.folder, log, clock, stored)
         }
 
         private static func open(
-            _ folder: TemporaryFolder, _ log: SQLiteMessageLog, _ clock: any Timekeeper
+            _ folder: TemporaryFolder, _ log: SQLiteMessageLog, _ clock: any Timekeeper,
+            _ stored: Stored
         ) throws -> (Accounts, Committer, Task<Void, Never>, DirectoryPublisher) {
             let accounts = try Accounts.open(
                 at: folder.path, implicitChannels: false, heads: { try log.head(of: $0) })
-            let committer = Committer(log: log, onCommit: { _ in })
+            let committer = Committer(log: log) { events in
+                stored.channels.withLock { $0 += events.map(\.channel) }
+            }
             let publisher = DirectoryPublisher(
                 accounts: accounts, log: log, committer: committer, clock: clock,
                 logger: Logger(label: "test"))
@@ -159,6 +170,24 @@ struct DirectoryTests {
         clock.advance(by: due - clock.uptime())
         #expect(try await scene.publisher.tellMany(&tellings) == nil)
         #expect(try await scene.told("u299").last?.title == "D")
+        await scene.close()
+    }
+
+    @Test("A change waits for one page of what many are told, not for all pages")
+    func between() async throws {
+        let scene = try Scene()
+        try await scene.make("team", title: "A", by: "ada")
+        for number in 0..<300 { try await scene.add("u\(number)", to: "team", by: "ada") }
+        try await scene.publish()
+        try await scene.make("team", title: "B", by: "ada")
+        try await scene.make("other", by: "mallory")
+        scene.stored.channels.withLock { $0 = [] }
+        var tellings = DirectoryPublisher.Tellings()
+        _ = try await scene.publisher.tellMany(&tellings)
+        let stored = scene.stored.channels.withLock { $0 }
+        let mallory = ChannelName.directory(of: try UserID("mallory"))
+        #expect(stored.firstIndex(of: mallory) == DirectoryLimits.entriesPerCommit)
+        #expect(stored.count == 302)
         await scene.close()
     }
 

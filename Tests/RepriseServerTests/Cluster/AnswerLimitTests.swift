@@ -20,7 +20,9 @@ struct AnswerLimitTests {
             at: folder.path, epoch: journal.epoch, ClusterStore.configuration)
         let replica = ClusterReplica(
             view: view, journal: SharedJournal(journal: journal), clock: clock)
-        let committer = Committer(log: ClusterLog(view, by: replica), clock: clock) { _ in }
+        let committer = Committer(
+            log: ClusterLog(view, by: replica), clock: clock, timesSubmissions: true
+        ) { _ in }
         let tasks = [
             Task { _ = try? await replica.run() }, Task { await committer.run() },
         ]

@@ -21,7 +21,7 @@ struct ClusterDirectoryTests {
         init(_ gateway: ClusterStore.Gateway) {
             self.gateway = gateway
             let committer = Committer(
-                log: gateway.log, clock: SystemTimekeeper(), onCommit: { _ in })
+                log: gateway.log, timesSubmissions: true, onCommit: { _ in })
             self.committer = committer
             publisher = DirectoryPublisher(
                 accounts: gateway.accounts, log: gateway.log, committer: committer,

@@ -356,7 +356,9 @@ struct HTTPRoutesTests {
             #expect(try await api.get("/readyz").status == .serviceUnavailable)
             #expect(try await api.get("/healthz").text == #"{"status":"ok"}"#)
             log.fail(with: nil)
-            #expect(try await api.get("/readyz").text == #"{"status":"ready"}"#)
+            try await eventually("a probe finds it out") {
+                try await api.get("/readyz").text == #"{"status":"ready"}"#
+            }
             #expect(try await api.post(Self.room, Self.json, body).status == .ok)
             api.committer.shutdown()
             #expect(try await api.get("/readyz").status == .serviceUnavailable)

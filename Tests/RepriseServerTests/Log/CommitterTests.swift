@@ -74,7 +74,7 @@ struct CommitterTests {
         "keeps submissions more than a second apart in separate commits, if the answer has a limit")
     func span() async throws {
         let (log, clock) = (ScriptedLog(), ManualClock())
-        let committer = Committer(log: log, clock: clock) { _ in }
+        let committer = Committer(log: log, clock: clock, timesSubmissions: true) { _ in }
         for wait in [0, 1_000, 1, 900] {
             clock.advance(by: .milliseconds(wait))
             committer.submit([message(room)]) { _ in }
@@ -121,9 +121,11 @@ struct CommitterTests {
         "fans nothing out and tells every publisher \"unavailable\" when a commit fails, then goes on"
     )
     func failedCommit() async throws {
-        let log = ScriptedLog()
+        let (log, clock) = (ScriptedLog(), ManualClock())
         let record = Seen<String>()
-        let committer = Committer(log: log) { events in record.add("out \(events.count)") }
+        let committer = Committer(log: log, clock: clock) { events in
+            record.add("out \(events.count)")
+        }
         let running = Task { await committer.run() }
         log.fail(with: RepriseError(.diskFull, "full"))
         await expectError(.unavailable) {
@@ -132,12 +134,45 @@ struct CommitterTests {
         #expect(record.all.isEmpty)
         #expect(await committer.isReady() == false)
         log.fail(with: nil)
+        clock.advance(by: .seconds(1))
         #expect(await committer.isReady())
         #expect(try await committer.commit([message(room)]).count == 1)
         #expect(record.all == ["out 1"])
         committer.shutdown()
         await running.value
         #expect(await committer.isReady() == false)
+    }
+
+    @Test(
+        "probes a failing log once a second, however many ask whether it is ready",
+        .limit("log.probe"))
+    func probes() async throws {
+        let (log, clock) = (ScriptedLog(), ManualClock())
+        let committer = Committer(log: log, clock: clock) { _ in }
+        let running = Task { await committer.run() }
+        func ask() async -> Set<Bool> {
+            await withTaskGroup(of: Bool.self) { group in
+                for _ in 0..<50 { group.addTask { await committer.isReady() } }
+                var answers: Set<Bool> = []
+                for await answer in group { answers.insert(answer) }
+                return answers
+            }
+        }
+        #expect(await ask() == [true])
+        #expect(log.probeCount == 0)
+        log.fail(with: RepriseError(.diskFull, "full"))
+        await expectError(.unavailable) { try await committer.commit([message(room)]) }
+        #expect(await ask() == [false])
+        #expect(log.probeCount == 1)
+        log.fail(with: nil)
+        clock.advance(by: .milliseconds(999))
+        #expect(await ask() == [false])
+        #expect(log.probeCount == 1)
+        clock.advance(by: .milliseconds(1))
+        #expect(await ask() == [true])
+        #expect(log.probeCount == 2)
+        committer.shutdown()
+        await running.value
     }
 
     @Test(

@@ -134,6 +134,35 @@ struct KnownIDsTests {
         await store.remove()
     }
 
+    @Test("are searched on from the one that was found stored, until none of a run is")
+    func keptInRun() async throws {
+        let clock = ManualClock()
+        let store = try SQLiteStore(clock: clock) { $0.idsPerRun = 8 }
+        try await store.reopen()
+        let (gone, kept) = (try ChannelName("gone"), try ChannelName("kept"))
+        let ids = try "abcdefgh".map { try EntryID(String($0)) }
+        let batch = ids.prefix(6).map { message(gone, id: $0) }
+        _ = try await store.append(batch + ids.suffix(2).map { message(kept, id: $0) })
+        clock.advance(by: .seconds(31 * 86_400))
+        func runs() async throws -> Int {
+            try await store.log.trim(RetentionPolicy(), now: clock.wall())
+            return try store.sqlite.stepped.dump().count { $0.hasPrefix("run ") }
+        }
+        _ = try await store.log.trim(gone, through: 6)
+        #expect(try await runs() == 1)
+        // No floor of a log falls: it shows that "a" is not looked at again.
+        let file = try DatabaseQueue(path: store.folder.path + "/messages.sqlite")
+        try await file.write {
+            try $0.execute(sql: "UPDATE heads SET floor = 0 WHERE name = 'gone'")
+        }
+        try file.close()
+        _ = try await store.log.trim(kept, through: 1)
+        #expect(try await runs() == 1, "the other is stored")
+        _ = try await store.log.trim(kept, through: 2)
+        #expect(try await runs() == 0)
+        await store.remove()
+    }
+
     /// Each batch is a commit.
     private func append(
         _ ids: ArraySlice<EntryID>, to store: SQLiteStore, _ room: ChannelName

@@ -178,6 +178,23 @@ struct MessageLogTests {
     }
 
     @Test(
+        "ends a trim that is cancelled with its transaction, so that a server's end waits for no other",
+        arguments: [LogUnderTest.sqlite, .cluster])
+    func cancelledTrim(_ kind: LogUnderTest) async throws {
+        try await kind.run { store in
+            for _ in 0..<5 { try await store.fill(room, 1_000) }
+            let trimming = Task { [room, log = store.log] in
+                while !Task.isCancelled { await Task.yield() }
+                _ = try await log.trim(room, through: 5_000)
+            }
+            trimming.cancel()
+            await #expect(throws: CancellationError.self) { try await trimming.value }
+            let floor = try await store.log.state(of: room).floor
+            #expect(floor > 0 && floor < 5_000)
+        }
+    }
+
+    @Test(
         "keeps a page within its bounds, but never empty", .limit("server.page"),
         arguments: LogUnderTest.all)
     func pageBounds(_ kind: LogUnderTest) async throws {

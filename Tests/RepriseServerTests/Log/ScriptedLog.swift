@@ -7,6 +7,7 @@ import Synchronization
 final class ScriptedLog: MessageLog {
     private struct State {
         var batches: [[NewMessage]] = []
+        var probes = 0
         var isHolding = false
         var held: [CheckedContinuation<Void, Never>] = []
         var failure: RepriseError?
@@ -17,6 +18,7 @@ final class ScriptedLog: MessageLog {
     private let epoch = Epoch.random()
 
     var batches: [[NewMessage]] { state.withLock { $0.batches } }
+    var probeCount: Int { state.withLock { $0.probes } }
     var heldCount: Int { state.withLock { $0.held.count } }
 
     /// From now on commits wait for ``letThrough()``.
@@ -60,7 +62,11 @@ final class ScriptedLog: MessageLog {
     }
 
     func probe() async throws {
-        if let failure = state.withLock({ $0.failure }) { throw failure }
+        let failure = state.withLock { state in
+            state.probes += 1
+            return state.failure
+        }
+        if let failure { throw failure }
     }
 
     func state(of channel: ChannelName) async throws -> LogChannelState {

@@ -84,6 +84,22 @@ struct PushBoundTests {
         await test.remove()
     }
 
+    @Test("a user's waiting alerts about a message are found by an index, however many others wait")
+    func waitingAlerts() async throws {
+        let test = try await AccountsUnderTest(implicitChannels: true)
+        let other = try DatabaseQueue(path: test.folder.path + "/accounts.sqlite")
+        let plan = try await other.read { db in
+            try Row.fetchAll(
+                db, sql: "EXPLAIN QUERY PLAN " + PushQueue.waitingSQL,
+                arguments: ["bob", "room", 1]
+            ).map { $0["detail"] as String }
+        }
+        try other.close()
+        let index = "USING INDEX push_queue_by_message (channel=? AND seq=? AND user=?)"
+        #expect(plan.count == 1 && plan[0].contains(index), "\(plan)")
+        await test.remove()
+    }
+
     private static func vapid() throws -> VAPID {
         let folder = try TemporaryFolder()
         let url = folder.url.appendingPathComponent("key.pem")

@@ -238,10 +238,33 @@ struct PushMachineTests {
     }
 
     @Test(
+        "push services that have not answered yet get half of the places together, under whatever names",
+        .limit("push.slowServices"))
+    func unknownServices() {
+        var machine = machine(concurrency: 4, [(1, "https://fast")])
+        #expect(machine.next(now: .zero) == [.send(1)])
+        _ = machine.answered(
+            .accepted, partition: "https://fast", took: .milliseconds(100), attempts: 0,
+            now: .zero, jitter: 0)
+        let unknown = (2...9).map { (number: Int64($0), partition: "https://r\($0)") }
+        load(unknown + [(10, "https://fast"), (11, "https://fast")], into: &machine)
+        let postponed = (4...9).map {
+            PushMachine.Action.postpone($0, PushLimits.slowAnswer, .slow)
+        }
+        let expected: [PushMachine.Action] =
+            [.send(2), .send(3)] + postponed + [.send(10), .send(11)]
+        #expect(machine.next(now: .zero) == expected)
+        _ = machine.answered(
+            .accepted, partition: "https://r2", attempts: 0, now: .zero, jitter: 0)
+        load([(12, "https://r2")], into: &machine)
+        #expect(machine.next(now: .zero) == [.send(12)], "it has answered")
+    }
+
+    @Test(
         "slow push services of the web get half of the places together, and no other waits",
         .limit("push.slowServices"))
     func slowServices() {
-        let rows = (1...4).map { (number: Int64($0), partition: "https://\($0 % 2)") }
+        let rows: [(number: Int64, partition: String)] = [(1, "https://0"), (2, "https://1")]
         var machine = machine(concurrency: 4, rows)
         #expect(machine.next(now: .zero) == rows.map { .send($0.number) })
         for row in rows {
@@ -249,6 +272,10 @@ struct PushMachineTests {
                 .accepted, partition: row.partition, took: .seconds(9), attempts: 0, now: .zero,
                 jitter: 0)
         }
+        load([(3, "https://fast")], into: &machine)
+        #expect(machine.next(now: .zero) == [.send(3)])
+        _ = machine.answered(
+            .accepted, partition: "https://fast", attempts: 0, now: .zero, jitter: 0)
         let again = (5...8).map { (number: Int64($0), partition: "https://\($0 % 2)") }
         load(again + [(9, "https://fast"), (10, "https://fast")], into: &machine)
         #expect(
@@ -264,9 +291,12 @@ struct PushMachineTests {
         #expect(machine.next(now: .zero) == [.postpone(12, .seconds(9), .slow)])
     }
 
-    @Test("a push service is slow no more once its average answer is fast")
+    @Test(
+        "a push service is slow until its first fast answer, and no more once its average is fast",
+        .limit("push.slowServices"))
     func slowNoMore() {
         var slow = SlowServices()
+        #expect(slow["a"] == PushLimits.slowAnswer)
         slow.answered("a", took: .milliseconds(999))
         #expect(slow["a"] == nil)
         slow.answered("a", took: .seconds(2))
@@ -276,9 +306,14 @@ struct PushMachineTests {
         slow.answered("a", took: .zero)
         #expect(slow["a"] == nil)
         for number in 0..<PushLimits.partitions { slow.answered("\(number)", took: .seconds(2)) }
-        #expect(slow["0"] != nil)
+        #expect(slow["0"] == .seconds(2))
         slow.answered("one more", took: .seconds(2))
-        #expect(slow["0"] == nil && slow["one more"] != nil)
+        #expect(slow["0"] == PushLimits.slowAnswer && slow["one more"] == .seconds(2))
+        #expect(slow["a"] == nil, "the fast ones are remembered beside them")
+        for number in 1..<PushLimits.partitions { slow.answered("f\(number)", took: .zero) }
+        #expect(slow["a"] == nil)
+        slow.answered("another", took: .zero)
+        #expect(slow["a"] == PushLimits.slowAnswer && slow["another"] == nil)
     }
 
     @Test("delayed pushes do not pause scans", .limit("push.queued"))

@@ -159,11 +159,7 @@ package final class PushQueue: Sendable {
         guard !isInCluster else { return nil }
         return try await database.read { db in
             try Row.fetchAll(
-                db,
-                sql: """
-                    SELECT device, service, attempts, due, expires FROM push_queue
-                    WHERE user = ? AND channel = ? AND seq = ? AND kind = 'alert' ORDER BY id
-                    """, arguments: [user.text, channel.text, seq]
+                db, sql: Self.waitingSQL, arguments: [user.text, channel.text, seq]
             ).compactMap { row in
                 guard let service = PushService(rawValue: try row.checked(1)) else { return nil }
                 return WaitingPush(
@@ -173,6 +169,13 @@ package final class PushQueue: Sendable {
             }
         }
     }
+
+    /// The waiting alerts about a message for a user: by an index, because anybody may ask, and the
+    /// delayed ones of all users may be many.
+    package static let waitingSQL = """
+        SELECT device, service, attempts, due, expires FROM push_queue
+        WHERE user = ? AND channel = ? AND seq = ? AND kind = 'alert' ORDER BY id
+        """
 
     /// The due pushes of a service, earliest first, with all data that decides about them.
     ///
