@@ -23,10 +23,10 @@ extension LimitTable {
                 "server.connectionsOfDevice", "connections of a device", "one",
                 """
                 the older ones: close 4104, before the newest gets its `welcome`. Copies of a \
-                device close each other after 5 s at first, then every 5 to 65 s
+                device close each other after 5 s, then every 5 to 65 s
                 """),
             Limit(
-                "server.publishes", "messages that a user publishes, by WebSocket and HTTP",
+                "server.publishes", "a user's publishes, by WebSocket and HTTP",
                 """
                 \(serverLimits.publishesAtOnce) at once, then \(serverLimits.publishesPerSecond) \
                 a second (settable); none for admins
@@ -43,14 +43,18 @@ extension LimitTable {
                 "server.permissions",
                 "cached permissions of a connection; changed settings on an event loop",
                 "\(2 * serverLimits.channelsPerConnection); \(AccessChanges.limit) channels",
-                "all are dropped, and permissions read again on demand"),
+                "all are dropped, and read again on demand"),
             Limit(
                 "server.permissionQueries", "channels whose permissions one query reads",
                 "\(ConnectionRequests.questionsAtOnce)",
                 "the connection's next query has the others"),
             Limit(
                 "server.waitingRequests", "requests of a connection that wait for its permissions",
-                "\(serverLimits.publishesInFlight), publishes included", "the socket is not read"),
+                """
+                \(serverLimits.publishesInFlight), publishes included; \
+                \(bytes: ConnectionRequests.mostWaitingBytes) of bodies
+                """,
+                "the socket is not read"),
             Limit(
                 "server.receipts", "receipts of a connection",
                 "one in flight and one waiting for each channel",
@@ -61,7 +65,7 @@ extension LimitTable {
                 one frame for each user, channel and tick; \(PositionUpdates.limit) of them a \
                 tick
                 """,
-                "the newest is sent with the next tick; beyond that each is sent at once"),
+                "the newest goes with the next tick; beyond that each at once"),
             Limit(
                 "server.receiptsRemembered", "sent positions that an event loop remembers",
                 "\(ToldPositions.limit), for \(ToldPositions.life); at most twice both",
@@ -87,7 +91,7 @@ extension LimitTable {
             Limit(
                 "server.readers", "concurrent catch-ups",
                 "\(serverLimits.logReaders) (settable), one of a connection",
-                "the others wait in the order of their requests"),
+                "the others wait in order"),
             Limit(
                 "server.metrics", "lines and histograms of the metrics", "\(MetricsRegistry.limit)",
                 "not shown, and counted in `reprise_metrics_not_shown`"),
