@@ -11,7 +11,7 @@ extension LimitTable {
     /// Printed into `docs/limits/server.md`.
     package static let server: Self = LimitTable(
         "server", "Connections",
-        "On a server with open access there are no users; limits of a user do not apply there.",
+        "With open access there are no users, and none of their limits.",
         [
             Limit(
                 "server.connections", "WebSocket connections",
@@ -73,7 +73,7 @@ extension LimitTable {
             Limit(
                 "server.receiptReceivers",
                 "members, and subscribers on an event loop, of a channel whose receipts all get",
-                "\(WireLimits.positions)", "only the user's own connections get them"),
+                "\(WireLimits.positions)", "only the user's own connections"),
             Limit(
                 "server.typists", "users shown as typing in a channel, on an event loop",
                 "\(serverLimits.typistsPerChannel) (settable)", "not shown"),
@@ -135,7 +135,7 @@ extension LimitTable {
             Limit(
                 "server.closeFrame", "a peer's close frame waits for earlier answers",
                 "half of the shutdown: \(serverLimits.shutdown / 2)",
-                "the connection is closed; accepted messages are stored"),
+                "closed; accepted messages are stored"),
         ])
 
     /// Printed into `docs/limits/accounts.md`.
@@ -196,7 +196,7 @@ extension LimitTable {
         [
             Limit(
                 "log.awaited",
-                "deleted messages that have not arrived and are awaited as predecessors",
+                "deleted messages that are awaited as predecessors",
                 "\(AwaitedMessages.most)", "the earliest deleted counts as arrived"),
             Limit(
                 "log.queue", "messages that wait to be stored",
@@ -227,7 +227,7 @@ extension LimitTable {
             Limit(
                 "log.unread", "messages read to count the unread ones; the count",
                 "the newest \(LogReading.unreadLookedAt); \(WireLimits.unreadCounted)",
-                "the count means that many or more"),
+                "it means that many or more"),
             Limit(
                 "log.unreadCache",
                 "cached counts of more than \(CountedUnread.worthKnowing) read messages",
@@ -235,12 +235,12 @@ extension LimitTable {
             Limit(
                 "log.deletedBodies", "deleted bodies remain in the database's files",
                 """
-                until the next checkpoint, every \(Housekeeping.interval); with an open reader, \
-                such as a backup, until the one after
+                until the next checkpoint, every \(Housekeeping.interval); with an open reader (a \
+                backup) until the one after
                 """,
                 "overwritten"),
             Limit(
-                "log.busy", "another process locks the file of the log or the accounts",
+                "log.busy", "another process locks the log's or the accounts' file",
                 "\(milliseconds: ServerDatabase.busyMilliseconds)", "`.busy`; nothing is stored"),
         ])
 
@@ -255,7 +255,7 @@ extension LimitTable {
                 \(bytes: httpLimits.messageBytes); \(bytes: httpLimits.streamBytes), \
                 \(httpLimits.streamLines) lines
                 """,
-                "413; the last line is an error, and earlier lines are stored"),
+                "413; the last line is an error, earlier ones are stored"),
             Limit(
                 "http.object", "any other body", "\(bytes: httpLimits.objectBytes)", "413"),
             Limit(
@@ -274,13 +274,16 @@ extension LimitTable {
                 \(httpLimits.historyDefault), at most \(httpLimits.historyMost); \
                 \(bytes: HTTPLimits.historyBytes) of bodies
                 """,
-                "HTTP 400 for more; the page ends before the message that would exceed the bytes"),
+                "HTTP 400 for more; the page ends before it exceeds the bytes"),
             Limit(
                 "http.positions", "listed positions", "\(WireLimits.positions)",
                 "the user's own and the first others"),
             Limit(
                 "http.rate", "a user's requests, and lines of NDJSON", "the rate of publishing",
                 "429 with `Retry-After`; a stream is slowed down"),
+            Limit(
+                "http.unread", "`GET /v1/unread` of a user", "one at a time",
+                "the others wait"),
             Limit(
                 "http.bodyTime", "the arrival of a body",
                 "\(httpLimits.messageTime); \(httpLimits.streamTime) for NDJSON", "408"),
@@ -307,7 +310,7 @@ extension LimitTable {
             Limit(
                 "http.unsent", "unsent bytes of answers, of all connections",
                 "\(bytes: serverLimits.httpUnsentBytes) (settable)",
-                "the connection that has waited longest is closed, with a warning in the log"),
+                "the longest waiting connection is closed, with a warning in the log"),
             Limit(
                 "http.head", "a request's head",
                 "\(bytes: HTTPLimits.headBytes), \(HTTPLimits.headFields) fields",
