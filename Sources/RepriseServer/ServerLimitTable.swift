@@ -257,6 +257,10 @@ extension LimitTable {
                 """,
                 "413; the last line is an error, earlier ones are stored"),
             Limit(
+                "http.streams", "NDJSON requests in progress",
+                "\(httpLimits.streams); \(httpLimits.streamsOfUser) of a user, not of admins",
+                "503; 429"),
+            Limit(
                 "http.object", "any other body", "\(bytes: httpLimits.objectBytes)", "413"),
             Limit(
                 "http.catalogue", "a catalogue of forms", "\(bytes: FormsLimits.catalogueBytes)",

@@ -80,7 +80,9 @@ extension HTTPRoutes {
                 return try await self.publisher(call, in: channel)
             }
             let answer: StreamAnswer
-            (answer, body) = await services.streams.run { [body] in
+            (answer, body) = try await services.streams.run(
+                of: call.who.isAdmin ? nil : call.who.user, within: limits
+            ) { [body] in
                 var (publishing, body) = (publishing, body)
                 return (await publishing.run(&body), body)
             }

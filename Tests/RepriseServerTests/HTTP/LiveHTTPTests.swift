@@ -128,6 +128,56 @@ struct LiveHTTPTests {
         }
     }
 
+    @Test(
+        "refuses a stream beyond a user's and beyond all, until one has ended",
+        .limit("http.streams"))
+    func manyStreams() async throws {
+        var limits = HTTPLimits()
+        limits.streams = 2
+        limits.streamsOfUser = 1
+        limits.batchLines = 1
+        try await withAPI(
+            limits, over: .live, services: { $0.authenticator = TableAuthenticator() }
+        ) { api in
+            let type = "application/x-ndjson"
+            /// A stream that has begun, and does not end.
+            func open(_ user: String, _ count: Int64) async throws -> PlainSocket {
+                let socket = try PlainSocket(port: try #require(api.client.port))
+                let more = "Transfer-Encoding: chunked\r\nConnection: close"
+                try await socket.send(
+                    Self.head("POST", Self.path, user, more, type: type)
+                        + "b\r\n{\"body\":1}\n\r\n")
+                try await eventually("it is read") {
+                    try await api.log.state(of: channel("room")).head == count
+                }
+                return socket
+            }
+            func ask(_ user: String) async throws -> String {
+                let socket = try PlainSocket(port: try #require(api.client.port))
+                let more = "Content-Length: 10\r\nConnection: close"
+                try await socket.send(
+                    Self.head("POST", Self.path, user, more, type: type) + #"{"body":1}"#)
+                return String(decoding: try await socket.receiveAll(), as: UTF8.self)
+            }
+            let ada = try await open("ada", 1)
+            let second = try await ask("ada")
+            #expect(second.hasPrefix("HTTP/1.1 429 ") && second.contains("rateLimited"))
+            #expect(second.lowercased().contains("retry-after: 1"))
+            let root = try await open("root", 2)
+            for user in ["bob", "root"] {
+                let beyond = try await ask(user)
+                #expect(beyond.hasPrefix("HTTP/1.1 503 ") && beyond.contains("overloaded"))
+                #expect(beyond.lowercased().contains("retry-after: 1"))
+            }
+            for socket in [ada, root] {
+                try await socket.send("0\r\n\r\n")
+                let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
+                #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
+            }
+            #expect(try await ask("ada").hasPrefix("HTTP/1.1 200 "))
+        }
+    }
+
     @Test("gives up on a body that comes too slowly", .limit("http.bodyTime"))
     func slow() async throws {
         var limits = HTTPLimits()
