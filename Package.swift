@@ -391,7 +391,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "RepriseNIOTests", dependencies: ["RepriseCore", "RepriseNIO"] + nio + tls,
+            name: "RepriseNIOTests",
+            dependencies: ["RepriseCore", "RepriseNIO"] + nio + tls + embedded,
             swiftSettings: strict),
         .testTarget(
             name: "RepriseServerTests",

@@ -18,8 +18,10 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     private let maximumFrameBytes: Int
     private let closeTimeout: Duration
     private let promise: EventLoopPromise<NIOSocket>
-    private var received = ByteBuffer()
+    private(set) var received = ByteBuffer()
     private var searched = 0
+    /// Whether what still comes is dropped: a connection with TLS takes its time to close.
+    private var hasFailed = false
 
     init(
         request: HandshakeRequest, maximumFrameBytes: Int, closeTimeout: Duration,
@@ -37,6 +39,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !hasFailed else { return }
         received.writeImmutableBuffer(unwrapInboundIn(data))
         do {
             let answer = try HandshakeResponse(readingFrom: &received, searched: &searched)
@@ -44,8 +47,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
             try request.check(head)
             try upgrade(context)
         } catch {
-            promise.fail(request.failure(error))
-            context.close(promise: nil)
+            fail(request.failure(error), context)
         }
     }
 
@@ -60,13 +62,19 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if let failure = CertificateFailure.explain(error, context, request.endpoint) {
-            promise.fail(failure)
-            return context.close(promise: nil)
+            return fail(failure, context)
         }
-        promise.fail(
+        fail(
             RepriseError(
                 .unreachable, "The connection to \(request.endpoint) broke during the handshake.",
-                remedy: "Try again; if it stays so, look at the server's log.", cause: error))
+                remedy: "Try again; if it stays so, look at the server's log.", cause: error),
+            context)
+    }
+
+    private func fail(_ error: any Error, _ context: ChannelHandlerContext) {
+        hasFailed = true
+        received = ByteBuffer()
+        promise.fail(error)
         context.close(promise: nil)
     }
 

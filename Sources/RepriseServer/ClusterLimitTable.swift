@@ -4,7 +4,7 @@ extension LimitTable {
     /// Printed into `docs/limits/server.md`.
     package static let cluster: Self = LimitTable(
         "server", "A cluster",
-        "Of a server that is started with `--log`. The others hold for each gateway.",
+        "Of a server with `--log`. The others hold for each gateway.",
         [
             Limit(
                 "cluster.command", "one change",
@@ -24,7 +24,7 @@ extension LimitTable {
             Limit(
                 "cluster.devices", "devices whose newest hello is remembered",
                 "\(ClusterLimits.devices)",
-                "the one that came least recently is closed with `4104`, and says hello again"),
+                "the least recent is closed with `4104`, and says hello again"),
             Limit(
                 "cluster.lease", "a lease, to push or to trim by the retention",
                 """
@@ -94,7 +94,7 @@ extension LimitTable {
             Limit(
                 "cluster.base", "an entry's base: the last entry that its writer had applied",
                 "\(ClusterLimits.baseEntries) entries or \(ClusterLimits.baseAge) before it",
-                "the entry is ignored, and sent again"),
+                "ignored, and sent again"),
             Limit(
                 "cluster.time", "a step of the journal's time",
                 """

@@ -438,6 +438,7 @@ public struct Server: Service {
         services.problem = { gateway.cluster?.problem }
         services.streams = gateway.streams
         services.metrics = { gateway.metrics.text() }
+        services.authFailed = { gateway.metrics.authFailed($0) }
         services.formsDone = { gateway.metrics.formsDone($0) }
         services.webPushKey = components.pushing.webPushKey
         services.presence = gateway.presence

@@ -11,7 +11,7 @@ extension LimitTable {
     /// Printed into `docs/limits/server.md`.
     package static let server: Self = LimitTable(
         "server", "Connections",
-        "On a server with open access there are no users; limits of a user do not apply there.",
+        "With open access there are no users, and none of their limits.",
         [
             Limit(
                 "server.connections", "WebSocket connections",
@@ -23,10 +23,10 @@ extension LimitTable {
                 "server.connectionsOfDevice", "connections of a device", "one",
                 """
                 the older ones: close 4104, before the newest gets its `welcome`. Copies of a \
-                device close each other after 5 s at first, then every 5 to 65 s
+                device close each other after 5 s, then every 5 to 65 s
                 """),
             Limit(
-                "server.publishes", "messages that a user publishes, by WebSocket and HTTP",
+                "server.publishes", "a user's publishes, by WebSocket and HTTP",
                 """
                 \(serverLimits.publishesAtOnce) at once, then \(serverLimits.publishesPerSecond) \
                 a second (settable); none for admins
@@ -43,14 +43,18 @@ extension LimitTable {
                 "server.permissions",
                 "cached permissions of a connection; changed settings on an event loop",
                 "\(2 * serverLimits.channelsPerConnection); \(AccessChanges.limit) channels",
-                "all are dropped, and permissions read again on demand"),
+                "all are dropped, and read again on demand"),
             Limit(
                 "server.permissionQueries", "channels whose permissions one query reads",
                 "\(ConnectionRequests.questionsAtOnce)",
                 "the connection's next query has the others"),
             Limit(
                 "server.waitingRequests", "requests of a connection that wait for its permissions",
-                "\(serverLimits.publishesInFlight), publishes included", "the socket is not read"),
+                """
+                \(serverLimits.publishesInFlight), publishes included; \
+                \(bytes: ConnectionRequests.mostWaitingBytes) of bodies
+                """,
+                "the socket is not read"),
             Limit(
                 "server.receipts", "receipts of a connection",
                 "one in flight and one waiting for each channel",
@@ -61,7 +65,7 @@ extension LimitTable {
                 one frame for each user, channel and tick; \(PositionUpdates.limit) of them a \
                 tick
                 """,
-                "the newest is sent with the next tick; beyond that each is sent at once"),
+                "the newest goes with the next tick; beyond that each at once"),
             Limit(
                 "server.receiptsRemembered", "sent positions that an event loop remembers",
                 "\(ToldPositions.limit), for \(ToldPositions.life); at most twice both",
@@ -69,7 +73,7 @@ extension LimitTable {
             Limit(
                 "server.receiptReceivers",
                 "members, and subscribers on an event loop, of a channel whose receipts all get",
-                "\(WireLimits.positions)", "only the user's own connections get them"),
+                "\(WireLimits.positions)", "only the user's own connections"),
             Limit(
                 "server.typists", "users shown as typing in a channel, on an event loop",
                 "\(serverLimits.typistsPerChannel) (settable)", "not shown"),
@@ -87,7 +91,7 @@ extension LimitTable {
             Limit(
                 "server.readers", "concurrent catch-ups",
                 "\(serverLimits.logReaders) (settable), one of a connection",
-                "the others wait in the order of their requests"),
+                "the others wait in order"),
             Limit(
                 "server.metrics", "lines and histograms of the metrics", "\(MetricsRegistry.limit)",
                 "not shown, and counted in `reprise_metrics_not_shown`"),
@@ -131,7 +135,7 @@ extension LimitTable {
             Limit(
                 "server.closeFrame", "a peer's close frame waits for earlier answers",
                 "half of the shutdown: \(serverLimits.shutdown / 2)",
-                "the connection is closed; accepted messages are stored"),
+                "closed; accepted messages are stored"),
         ])
 
     /// Printed into `docs/limits/accounts.md`.
@@ -254,7 +258,11 @@ extension LimitTable {
                 \(bytes: httpLimits.messageBytes); \(bytes: httpLimits.streamBytes), \
                 \(httpLimits.streamLines) lines
                 """,
-                "413; the last line is an error, and earlier lines are stored"),
+                "413; the last line is an error, earlier ones are stored"),
+            Limit(
+                "http.streams", "NDJSON requests in progress",
+                "\(httpLimits.streams); \(httpLimits.streamsOfUser) of a user, not of admins",
+                "503; 429"),
             Limit(
                 "http.object", "any other body", "\(bytes: httpLimits.objectBytes)", "413"),
             Limit(
@@ -273,13 +281,16 @@ extension LimitTable {
                 \(httpLimits.historyDefault), at most \(httpLimits.historyMost); \
                 \(bytes: HTTPLimits.historyBytes) of bodies
                 """,
-                "HTTP 400 for more; the page ends before the message that would exceed the bytes"),
+                "HTTP 400 for more; the page ends before it exceeds the bytes"),
             Limit(
                 "http.positions", "listed positions", "\(WireLimits.positions)",
                 "the user's own and the first others"),
             Limit(
                 "http.rate", "a user's requests, and lines of NDJSON", "the rate of publishing",
                 "429 with `Retry-After`; a stream is slowed down"),
+            Limit(
+                "http.unread", "`GET /v1/unread` of a user", "one at a time",
+                "the others wait"),
             Limit(
                 "http.bodyTime", "the arrival of a body",
                 "\(httpLimits.messageTime); \(httpLimits.streamTime) for NDJSON", "408"),
@@ -306,7 +317,7 @@ extension LimitTable {
             Limit(
                 "http.unsent", "unsent bytes of answers, of all connections",
                 "\(bytes: serverLimits.httpUnsentBytes) (settable)",
-                "the connection that has waited longest is closed, with a warning in the log"),
+                "the longest waiting connection is closed, with a warning in the log"),
             Limit(
                 "http.head", "a request's head",
                 "\(bytes: HTTPLimits.headBytes), \(HTTPLimits.headFields) fields",

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import NIOEmbedded
 import NIOWebSocket
 import Testing
 
@@ -42,6 +43,39 @@ struct HandshakeTests {
         }
         #expect(status == 101)
         return Double(clock() - start)
+    }
+
+    @Test("nothing is kept of what comes behind a handshake that has failed")
+    func afterFailure() throws {
+        let channel = EmbeddedChannel()
+        let transport = SlowClose()
+        defer {
+            transport.mayClose = true
+            _ = try? channel.finish(acceptAlreadyClosed: true)
+        }
+        let handler = HandshakeHandler(
+            request: HandshakeRequest(
+                endpoint: try Endpoint("ws://127.0.0.1:1/v1/connect"), subprotocol: ""),
+            maximumFrameBytes: 1_000, closeTimeout: .seconds(1),
+            promise: channel.eventLoop.makePromise(of: NIOSocket.self))
+        try channel.pipeline.syncOperations.addHandler(transport)
+        try channel.pipeline.syncOperations.addHandler(handler)
+        try channel.writeInbound(ByteBuffer(string: "SSH-2.0-OpenSSH_9.6\r\n"))
+        for _ in 0..<3 { try channel.writeInbound(ByteBuffer(repeating: 0x20, count: 65_536)) }
+        #expect(handler.received.readableBytes == 0)
+    }
+
+    /// Closes in its time, as a connection with TLS does.
+    private final class SlowClose: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+
+        var mayClose = false
+
+        func close(
+            context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?
+        ) {
+            if mayClose { context.close(mode: mode, promise: promise) }
+        }
     }
 
     @Test(

@@ -154,7 +154,9 @@ final class ServerConnection {
 
     private func accept(_ frame: ClientFrame) {
         switch frame {
-        case .publish(let publish): request(.publish(publish), in: publish.channel)
+        case .publish(let publish):
+            if let refusal = PublishAnswer.refusal(of: publish) { return send(refusal) }
+            request(.publish(publish), in: publish.channel)
         case .subscribe(let requests): requests.forEach { request(.subscribe($0), in: $0.channel) }
         case .unsubscribe(let channels): channels.forEach(leave)
         case .hello, .receipt, .typing, .presence, .watch, .authenticate: break
@@ -166,7 +168,6 @@ final class ServerConnection {
     private func publish(_ publish: ClientFrame.Publish, _ grant: Grant) {
         let message = NewMessage(
             publish, from: machine.principal.user, mayChangeOthers: grant.mayManage, fence: fence)
-        if let refusal = PublishAnswer.refusal(of: message) { return send(refusal) }
         if let refusal = life.server.refusal(of: message) { return send(refusal) }
         publishes.append(message)
     }

@@ -92,4 +92,7 @@ enum ChannelRequest: Sendable {
 
     /// Whether a person is looking at the channel, and waits.
     var isFirst: Bool { if case .subscribe(let wanted, _) = self { wanted.isFirst } else { false } }
+
+    /// The bytes of the message that it carries.
+    var bodyBytes: Int { if case .publish(let publish) = self { publish.body.count } else { 0 } }
 }

@@ -122,8 +122,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// False while the peer does not read: answers would only accumulate.
     private var mayRead: Bool {
         guard machine.maySend else { return machine.mayRead(limits) }
-        return isWritable && machine.mayRead(limits)
-            && requests.waitingCount < gateway.limits.publishesInFlight
+        return isWritable && machine.mayRead(limits) && requests.mayWait
     }
 
     func readAgain() {

@@ -10,6 +10,8 @@ import RepriseWire
 final class ConnectionRequests {
     private unowned let connection: ConnectionHandler
     private var cache: AuthorizationCache<ChannelRequest, CachedGrant>
+    /// The bytes of the bodies that wait for a grant.
+    private var waitingBytes = 0
     /// Of the grants that are being looked up: see ``CachedGrant``.
     private var asked = 0
     private var receipts = ReceiptCoalescer()
@@ -29,8 +31,11 @@ final class ConnectionRequests {
     private var loopHub: EventLoopHub { connection.loopHub }
     private var subscriptions: ConnectionSubscriptions { connection.subscriptions }
 
-    /// The number of requests that wait for a grant.
-    var waitingCount: Int { cache.waitingCount }
+    /// Whether one more request may wait for a grant.
+    var mayWait: Bool {
+        cache.waitingCount < gateway.limits.publishesInFlight
+            && waitingBytes < Self.mostWaitingBytes
+    }
 
     /// Whether no request is pending here.
     var isEmpty: Bool { cache.waitingCount == 0 && publishes.isEmpty }
@@ -41,7 +46,10 @@ final class ConnectionRequests {
             connection.send(.refused(refused))
         }
         switch asked.frame {
-        case .publish(let publish): request(.publish(publish), in: publish.channel)
+        case .publish(let publish):
+            // Before it waits for a grant: a frame may be 16 times as large as a message.
+            if let refusal = PublishAnswer.refusal(of: publish) { return connection.send(refusal) }
+            request(.publish(publish), in: publish.channel)
         case .subscribe(let requests):
             // Channels that a person is looking at go first, wherever they are in the frame.
             for isFirst in [true, false] {
@@ -63,6 +71,7 @@ final class ConnectionRequests {
     func request(_ request: ChannelRequest, in channel: ChannelName) {
         guard gateway.asksWho else { return perform(request, in: channel, .success(.everything)) }
         guard let known = cache.arrived(request, in: channel, first: request.isFirst) else {
+            waitingBytes += request.bodyBytes
             return
         }
         guard !loopHub.accessChanges.includes(channel, since: known.asked) else {
@@ -104,6 +113,7 @@ final class ConnectionRequests {
                 $0.mayRead || $0.mayPublish ? CachedGrant(grant: $0, asked: asked) : nil
             }
             for request in cache.answered(answer.question, known) {
+                waitingBytes -= request.bodyBytes
                 perform(request, in: channel, answer.grant)
             }
         }
@@ -217,7 +227,6 @@ final class ConnectionRequests {
         let message = NewMessage(
             publish, from: connection.principal.user, mayChangeOthers: grant.mayManage,
             isAdmin: connection.principal.isAdmin, fence: fence)
-        if let refusal = PublishAnswer.refusal(of: message) { return connection.send(refusal) }
         if let wait = gateway.limiter.wait(for: connection.principal, now: connection.now) {
             return connection.refuse(
                 publish, .rateLimited, "This user publishes too fast.", retryAfter: wait)
@@ -358,6 +367,8 @@ final class ConnectionRequests {
 
     /// The most channels per lookup, so that other connections are answered soon.
     static let questionsAtOnce = 32
+    /// The bytes of bodies that wait for a grant, beyond which the socket is not read.
+    static let mostWaitingBytes = 2 << 20
     private static let forbidden = "This channel is not there, or not for this user."
     private static let unavailable = "The server cannot look at this now."
 }

@@ -145,8 +145,18 @@ final class HTTPConnections: Sendable {
         switch address {
         case .v4(let address): .v4(address.address.sin_addr.s_addr)
         case .v6(let address):
-            .v6(withUnsafeBytes(of: address.address.sin6_addr) { Array($0.prefix(8)) })
+            origin(v6: withUnsafeBytes(of: address.address.sin6_addr) { Array($0) })
         case .unixDomainSocket, nil: .unknown
         }
     }
+
+    /// A listener of both families sees IPv4 clients as `::ffff:a.b.c.d` (RFC 4291 §2.5.5.2), all
+    /// in one /64.
+    private static func origin(v6 bytes: [UInt8]) -> Origin {
+        guard bytes.starts(with: Self.mapped) else { return .v6(Array(bytes.prefix(8))) }
+        return .v4(bytes[12..<16].withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) })
+    }
+
+    /// The first bytes of an IPv4 address that is mapped into IPv6.
+    private static let mapped = [UInt8](repeating: 0, count: 10) + [0xff, 0xff]
 }

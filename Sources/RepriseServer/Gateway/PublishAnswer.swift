@@ -10,21 +10,22 @@ package enum PublishAnswer {
             .published(.init(channel: message.channel, id: message.id, seq: event.seq))
         case .duplicate(let seq):
             .published(.init(channel: message.channel, id: message.id, seq: seq))
-        case .refused(let code, let text): refusal(of: message, code, text)
+        case .refused(let code, let text): refusal(of: message.publish, code, text)
         }
     }
 
     /// The answer to a message that the committer refused, or whose outcome is unknown.
     package static func frame(to message: NewMessage, _ error: RepriseError) -> ServerFrame {
         refusal(
-            of: message, error.code == .full ? .overloaded : .unavailable, error.messageAndRemedy)
+            of: message.publish, error.code == .full ? .overloaded : .unavailable,
+            error.messageAndRemedy)
     }
 
     /// The reason to refuse a message before it is submitted; nil if it may be.
-    package static func refusal(of message: NewMessage) -> ServerFrame? {
-        guard message.body.count > WireLimits.bodyBytes else { return nil }
+    package static func refusal(of publish: ClientFrame.Publish) -> ServerFrame? {
+        guard publish.body.count > WireLimits.bodyBytes else { return nil }
         return refusal(
-            of: message, .tooLarge, "A body has at most \(WireLimits.bodyBytes) bytes.")
+            of: publish, .tooLarge, "A body has at most \(WireLimits.bodyBytes) bytes.")
     }
 
     /// The answer to a publish or subscribe with invalid names; it does not end the connection.
@@ -43,11 +44,11 @@ package enum PublishAnswer {
     }
 
     private static func refusal(
-        of message: NewMessage, _ code: RefusalCode, _ text: String
+        of publish: ClientFrame.Publish, _ code: RefusalCode, _ text: String
     ) -> ServerFrame {
         .refused(
             .init(
-                channel: message.channel.text, id: message.id.text, code: code, message: text,
+                channel: publish.channel.text, id: publish.id.text, code: code, message: text,
                 retryAfter: code.isTemporary ? .seconds(1) : nil))
     }
 }

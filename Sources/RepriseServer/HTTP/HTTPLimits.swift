@@ -16,6 +16,10 @@ package struct HTTPLimits: Hashable, Sendable {
     package var streamBytes = 64 << 20
     /// The most lines of an NDJSON request; earlier lines are stored and answered.
     package var streamLines = 100_000
+    /// The most NDJSON requests in progress (503).
+    package var streams = 64
+    /// The most of them of one user who is no admin (429).
+    package var streamsOfUser = 8
     /// The most lines of an NDJSON request in one commit.
     package var batchLines = 256
     /// The most bytes of an NDJSON request in one commit.

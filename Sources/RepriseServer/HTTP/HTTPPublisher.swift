@@ -18,4 +18,13 @@ struct HTTPPublisher: Sendable {
             channel: channel, id: id, after: after, change: change, from: user,
             mayChangeOthers: mayChangeOthers, isAdmin: isAdmin, body: body)
     }
+
+    /// Messages that were read before, with the rights of this publisher.
+    func allowing(_ messages: [NewMessage]) -> [NewMessage] {
+        messages.map { message in
+            var message = message
+            message.mayChangeOthers = mayChangeOthers
+            return message
+        }
+    }
 }

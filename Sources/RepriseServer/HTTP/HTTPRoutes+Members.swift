@@ -25,6 +25,7 @@ extension HTTPRoutes {
         }
         let channel = ChannelName.direct(me, other)
         let accounts = services.accounts
+        try await becomeCurrent()
         let isNew = try await accounts.channel(channel) == nil
         if isNew {
             // No wait makes room: a device that tried again would do so for ever.
@@ -70,12 +71,20 @@ extension HTTPRoutes {
         } _: { (asked: Member.Role?) in
             // An invitation that names no role takes none from an owner.
             var role = asked
-            if role == nil { role = try await services.accounts.member(user, in: channel)?.role }
+            if role == nil {
+                try await becomeCurrent()
+                role = try await services.accounts.member(user, in: channel)?.role
+            }
             let set = try await services.accounts.perform(
                 SetMember(user, role ?? .member, in: channel, by: call.who))
             return try Response(MemberAnswer(set.member), status: set.isNew ? .created : .ok)
         }
     }
+
+    /// Called before a command is made of what is read here: another gateway may have changed it.
+    ///
+    /// A request that changes it meanwhile is overwritten, as on a single server.
+    private func becomeCurrent() async throws { try await services.barrier?.pass() }
 
     private func removeMember(_ call: HTTPRouteCall) async throws -> Response {
         let channel = try call.channel()

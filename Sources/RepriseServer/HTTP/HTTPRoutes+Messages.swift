@@ -44,8 +44,11 @@ extension HTTPRoutes {
     private func publishOne(_ call: HTTPRouteCall, _ channel: ChannelName) async throws -> Response
     {
         try await reading(call.request, limits.messageBytes, limits.messageTime) { body in
-            let publisher = try await publisher(call, in: channel)
-            switch PublishedMessage.read(try await body.all(), by: publisher) {
+            _ = try await publisher(call, in: channel)
+            let text = try await body.all()
+            // Again: the body may have taken half a minute, in which rights end.
+            let current = try await publisher(call, in: channel)
+            switch PublishedMessage.read(text, by: current) {
             case .refused(let failure, _): throw failure
             case .message(let message): return try await store(message)
             }
@@ -73,11 +76,13 @@ extension HTTPRoutes {
             let publisher = try await publisher(call, in: channel)
             let deadline = ContinuousClock.now + limits.streamTime
             let publishing = StreamPublishing(publisher, services.committer, limits) { count in
-                _ = try await self.publisher(call, in: channel)
                 try await self.waitForLeave(call.who, toPublish: count, until: deadline)
+                return try await self.publisher(call, in: channel)
             }
             let answer: StreamAnswer
-            (answer, body) = await services.streams.run { [body] in
+            (answer, body) = try await services.streams.run(
+                of: call.who.isAdmin ? nil : call.who.user, within: limits
+            ) { [body] in
                 var (publishing, body) = (publishing, body)
                 return (await publishing.run(&body), body)
             }
@@ -110,12 +115,13 @@ extension HTTPRoutes {
         let target = try call.id("id")
         let channel = try call.channel()
         return try await reading(call.request, limits.messageBytes, limits.messageTime) { body in
-            let publisher = try await publisher(call, in: channel)
+            _ = try await publisher(call, in: channel)
             guard try Self.contentType(of: call.request) == "application/json" else {
                 throw HTTPFailure.unsupportedMediaType("Send application/json.")
             }
             let text = try await body.all()
-            switch PublishedMessage.read(text, by: publisher, change: .edits(target)) {
+            let current = try await publisher(call, in: channel)
+            switch PublishedMessage.read(text, by: current, change: .edits(target)) {
             case .refused(let failure, _): throw failure
             case .message(let message): return try await store(message)
             }

@@ -31,6 +31,10 @@ extension HTTPRoutes {
     /// What the caller has not read, over all channels of which he is a member.
     private func everywhere(_ call: HTTPRouteCall) async throws -> Response {
         let user = try call.me()
+        return try await services.unreadTurns.take(of: user) { try await everywhere(of: user) }
+    }
+
+    private func everywhere(of user: UserID) async throws -> Response {
         let starts =
             try await services.accounts.positions.unreadStarts([(user, channels: nil)]).first ?? []
         let counts = try await services.log.unread(

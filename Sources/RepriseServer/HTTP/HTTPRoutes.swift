@@ -114,11 +114,15 @@ package struct HTTPRoutes: Sendable {
 
     private func principal(of request: Request) async throws -> Principal {
         guard let authenticator = services.authenticator else { return .open }
-        let token = try Self.token(of: request)
+        var hasToken = true
         do {
+            let token = try Self.token(of: request)
+            hasToken = token != nil
             return try await authenticator.principal(of: token)
-        } catch let error as RepriseError where error.code == .unauthorized {
-            throw HTTPFailure(error, hasToken: token != nil)
+        } catch let error as RepriseError {
+            services.authFailed(error)
+            guard error.code == .unauthorized else { throw error }
+            throw HTTPFailure(error, hasToken: hasToken)
         }
     }
 

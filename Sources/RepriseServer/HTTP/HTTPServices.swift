@@ -25,6 +25,10 @@ package struct HTTPServices: Sendable {
     package var barrier: ReadBarrier?
     /// The streams that end when the server does.
     package var streams = OpenStreams()
+    /// What counts unread messages over all channels of a user.
+    let unreadTurns = UnreadTurns()
+    /// Counts tokens that were refused, or could not be checked.
+    package var authFailed: @Sendable (RepriseError) -> Void = { _ in }
     /// Counts the outcomes of requests for forms.
     package var formsDone: @Sendable (FormsOutcome) -> Void = { _ in }
     /// The key for browsers' subscriptions; nil without Web Push.

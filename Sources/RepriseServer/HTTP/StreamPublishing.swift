@@ -12,7 +12,7 @@ struct StreamPublishing {
 
     private let publisher: HTTPPublisher
     private let committer: Committer
-    private let check: @Sendable (Int) async throws -> Void
+    private let check: @Sendable (Int) async throws -> HTTPPublisher
     private let limits: HTTPLimits
     private var answer = StreamAnswer()
     private var batch: [PublishedMessage.Reading] = []
@@ -23,10 +23,11 @@ struct StreamPublishing {
     /// `check` is called before each commit with its number of lines.
     ///
     /// Refused lines count, because each has an answer. A stream may last minutes: `check` waits
-    /// while the publisher exceeds its rate, and throws once the right to publish is lost.
+    /// while the publisher exceeds its rate, and then returns it with its current rights, or throws
+    /// once the right to publish is lost.
     init(
         _ publisher: HTTPPublisher, _ committer: Committer, _ limits: HTTPLimits,
-        check: @escaping @Sendable (Int) async throws -> Void
+        check: @escaping @Sendable (Int) async throws -> HTTPPublisher
     ) {
         self.publisher = publisher
         self.committer = committer
@@ -106,11 +107,12 @@ struct StreamPublishing {
         }
         let task = Task { [committer, limits, check, lines = batch.count] in
             do {
-                try await check(lines)
+                let publisher = try await check(lines)
+                return await Self.store(
+                    publisher.allowing(messages), with: committer, for: limits.queueTime)
             } catch {
                 return Outcome.failure(Self.known(error))
             }
-            return await Self.store(messages, with: committer, for: limits.queueTime)
         }
         storing = (batch, task)
         batch = []

@@ -14,6 +14,13 @@ struct CountedUnread: Sendable {
         var isMost = false
     }
 
+    /// A user's unread messages in a channel.
+    struct Answer: Sendable {
+        var unread: Unread
+        /// To be cached; nil if a full count is cheap.
+        var count: Count?
+    }
+
     /// The count from which it is cached.
     static let worthKnowing: Int64 = 1_024
     /// The most counts cached before the older half may be forgotten.

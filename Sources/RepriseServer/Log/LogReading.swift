@@ -75,12 +75,22 @@ struct LogReading {
     }
 
     /// Counts users' unread messages in channels, each up to
-    /// ``RepriseWire/WireLimits/unreadCounted``.
+    /// ``RepriseWire/WireLimits/unreadCounted``, and starting from an earlier count.
     ///
-    /// Scans at most the newest ``unreadLookedAt`` messages, which bounds the time for a user who
-    /// published all of them. Both statements are prepared once: preparing them for each of ten
-    /// thousand channels would cost as much as running them.
-    func unread(_ asked: [UnreadQuestion], _ db: Database) throws -> [Unread] {
+    /// Without it, a user who has published hundreds of thousands of messages, and has none unread,
+    /// would cost a scan of all of them. With `known` only later messages are scanned, and those
+    /// read since. At most the newest ``unreadLookedAt`` messages of a channel are.
+    ///
+    /// The statements are prepared once: preparing them for each of ten thousand channels would
+    /// cost as much as running them.
+    ///
+    /// - Returns: the answers to the first questions, which together scan `scanned` messages or
+    ///   more, or to all; at least one.
+    func unread(
+        _ asked: ArraySlice<UnreadQuestion>, _ db: Database,
+        scanning scanned: Int64 = LogReading.unreadAtOnce,
+        knowing known: (UnreadQuestion) -> CountedUnread.Count?
+    ) throws -> [CountedUnread.Answer] {
         var states = try FastStatement(db, Self.stateOfChannel)
         var rows = try UnreadRows(arrivals, db)
         var mentions = try FastStatement(db, Self.mentionsOfUser)
@@ -88,57 +98,37 @@ struct LogReading {
             rows.reset()
             mentions.reset()
         }
-        return try asked.map { question in
-            guard let (state, key) = try state(of: question.channel, &states) else {
-                return Unread(count: 0, head: 0)
-            }
-            let start = Self.unreadStart(question, state)
-            guard state.head > start else { return Unread(count: 0, head: state.head) }
-            let range = CountedUnread.Count(after: start, through: state.head, count: 0)
-            let (count, _) = try rows.count(of: question.user, in: key, range, head: state.head)
-            var unread = Unread(count: count, head: state.head)
-            if count > 0 {
-                unread.mentions = try Self.mentions(
-                    of: question.user, in: key, start..<state.head, &mentions)
-            }
-            return unread
+        var answers: [CountedUnread.Answer] = []
+        for question in asked {
+            answers.append(
+                try unread(question, knowing: known(question), &states, &rows, &mentions))
+            if rows.scanned >= scanned { break }
         }
+        return answers
     }
 
-    /// Counts a user's unread messages in one channel, starting from an earlier count.
-    ///
-    /// Without it, a user who has published hundreds of thousands of messages, and has none unread,
-    /// would cost a scan of all of them. With `known` only later messages are scanned, and those
-    /// read since.
-    ///
-    /// - Returns: the count, and the `known` of the next call; nil if a full count is cheap.
-    func unread(
-        _ question: UnreadQuestion, knowing known: CountedUnread.Count?, _ db: Database
-    ) throws -> (Unread, CountedUnread.Count?) {
-        guard let (state, key) = try state(of: question.channel, db) else {
-            return (Unread(count: 0, head: 0), nil)
+    private func unread(
+        _ question: UnreadQuestion, knowing known: CountedUnread.Count?,
+        _ states: inout FastStatement, _ rows: inout UnreadRows, _ mentions: inout FastStatement
+    ) throws -> CountedUnread.Answer {
+        guard let (state, key) = try state(of: question.channel, &states) else {
+            return .init(unread: Unread(count: 0, head: 0))
         }
         let start = Self.unreadStart(question, state)
-        guard state.head > start else { return (Unread(count: 0, head: state.head), nil) }
-        var rows = try UnreadRows(arrivals, db)
-        defer { rows.reset() }
+        guard state.head > start else { return .init(unread: Unread(count: 0, head: state.head)) }
         let count =
             try known.flatMap {
                 try moved($0, to: start, state, of: question.user, in: key, &rows)
             } ?? counted(from: start, state, of: question.user, in: key, &rows)
-        let unread = Unread(
-            count: min(count.count, WireLimits.unreadCounted), head: state.head,
-            mentions: count.count > 0
-                ? try mentions(of: question.user, in: key, start..<state.head, db) : 0)
-        return (unread, state.head - start > CountedUnread.worthKnowing ? count : nil)
-    }
-
-    /// How many messages behind a sequence, up to the end, mention a user.
-    private func mentions(
-        of user: UserID, in key: Int64, _ range: Range<Int64>, _ db: Database
-    ) throws -> Int64 {
-        var row = try FastStatement(db, Self.mentionsOfUser)
-        return try Self.mentions(of: user, in: key, range, &row)
+        var unread = Unread(
+            count: min(count.count, WireLimits.unreadCounted), head: state.head)
+        if count.count > 0 {
+            unread.mentions = try Self.mentions(
+                of: question.user, in: key, start..<state.head, &mentions)
+        }
+        return .init(
+            unread: unread,
+            count: state.head - start > CountedUnread.worthKnowing ? count : nil)
     }
 
     private static let mentionsOfUser = """
@@ -213,4 +203,7 @@ struct LogReading {
 
     /// The most messages scanned for a count.
     static let unreadLookedAt: Int64 = 1_000_000
+    /// The messages scanned in one read, beyond which no further channel is counted: other reads
+    /// wait that long.
+    static let unreadAtOnce: Int64 = 100_000
 }

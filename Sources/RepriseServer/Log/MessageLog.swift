@@ -58,8 +58,7 @@ package protocol MessageLog: Sendable {
     /// - Throws: ``RepriseCore/RepriseError``.
     func unread(of user: UserID, in channel: ChannelName, after: Int64) async throws -> Unread
 
-    /// The unread messages of several users, each counted as by ``unread(of:in:after:)``, in one
-    /// snapshot.
+    /// The unread messages of several users, each counted as by ``unread(of:in:after:)``.
     ///
     /// - Parameter asked: the users, their channels and the sequences behind which to count.
     /// - Returns: a count for each.

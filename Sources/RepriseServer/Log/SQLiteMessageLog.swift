@@ -133,19 +133,27 @@ package final class SQLiteMessageLog: MessageLog {
         of user: UserID, in channel: ChannelName, after: Int64
     ) async throws -> Unread {
         let question = UnreadQuestion(user: user, channel: channel, after: after)
-        let known = counted.withLock { $0[question] }
-        let (unread, count) = try await database.read { [reading = database.reading] db in
-            try reading.unread(question, knowing: known, db)
-        }
-        if let count { counted.withLock { $0[question] = count } }
-        return unread
+        return try await unread([question]).first ?? Unread(count: 0, head: 0)
     }
 
     package func unread(_ asked: [UnreadQuestion]) async throws -> [Unread] {
-        guard !asked.isEmpty else { return [] }
-        return try await database.read { [reading = database.reading] db in
-            try reading.unread(asked, db)
+        var all: [Unread] = []
+        // Other reads come between these.
+        while all.count < asked.count {
+            let rest = asked[all.count...]
+            let answers = try await database.read { [reading = database.reading] db in
+                try reading.unread(rest, db) { question in
+                    self.counted.withLock { $0[question] }
+                }
+            }
+            counted.withLock { counted in
+                for (question, answer) in zip(rest, answers) {
+                    if let count = answer.count { counted[question] = count }
+                }
+            }
+            all += answers.map(\.unread)
         }
+        return all
     }
 
     package func changes(

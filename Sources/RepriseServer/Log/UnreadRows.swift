@@ -9,6 +9,8 @@ struct UnreadRows {
     private let db: Database
     private var sorted: FastStatement
     private var last: FastStatement
+    /// How many sequences were searched.
+    private(set) var scanned: Int64 = 0
 
     init(_ arrivals: ArrivalIndex, _ db: Database) throws {
         (self.arrivals, self.db) = (arrivals, db)
@@ -42,6 +44,7 @@ struct UnreadRows {
         }
         guard newest.count < limit else {
             let first = newest[newest.count - Int(limit)]
+            scanned += range.through - first
             return (limit, first)
         }
         sorted.reset()
@@ -52,7 +55,9 @@ struct UnreadRows {
         try sorted.bind(limit - Int64(newest.count))
         let (count, first) =
             try sorted.step() ? (sorted.integer(0), sorted.integer(1)) : (Int64(0), Int64(0))
-        return (count + Int64(newest.count), count > 0 ? first : newest.first ?? 0)
+        let all = count + Int64(newest.count)
+        scanned += range.through - (all < limit ? range.after : first)
+        return (all, count > 0 ? first : newest.first ?? 0)
     }
 
     /// Whether a message behind a sequence is a deletion.

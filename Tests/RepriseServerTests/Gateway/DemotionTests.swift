@@ -76,6 +76,56 @@ struct DemotionTests {
             #expect(sequences == (1...Int64(count)).map { $0 })
         }
     }
+
+    @Test(
+        "publishes that wait for the user's rights are bounded by their bytes, too, and none is lost",
+        .limit("server.waitingRequests"))
+    func waitingBodies() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            let client = try await server.client(as: "ada")
+            accounts.change { $0.holdsAnswers = true }
+            let count = 64
+            let publish = ClientFrame.publish(
+                .init(channel: channel(), id: .random(), body: json(bytes: 60_000)))
+            let frame = TestClient.frame(0x81, publish.encoded())
+            let socket = client.socket
+            async let sending: Void = {
+                for _ in 0..<count { try await socket.send(frame) }
+                try await socket.send(TestClient.frame(0x89, []))
+            }()
+            let early = try? await client.next(within: .seconds(1))
+            #expect(early == nil, "the ping behind 3.8 MB is not read")
+            accounts.change { $0.holdsAnswers = false }
+            var (published, pongs) = (0, 0)
+            while published < count || pongs < 1 {
+                switch try await client.next() {
+                case .frame(.published): published += 1
+                case .pong: pongs += 1
+                case .close, .ended: throw PlainSocket.Failure(description: "ended")
+                case .frame, .ping: continue
+                }
+            }
+            try await sending
+        }
+    }
+
+    @Test("a body beyond the limit is refused without waiting for the user's rights")
+    func largeBody() async throws {
+        try await RunningServer.withUsers { server, accounts in
+            let client = try await server.client(as: "ada")
+            accounts.change { $0.holdsAnswers = true }
+            try await client.send(
+                .publish(.init(channel: channel(), id: .random(), body: json(bytes: 65_537))))
+            guard
+                case .refused(let refused) = try await client.nextFrame(within: .seconds(20))
+            else {
+                Issue.record("not refused")
+                return
+            }
+            #expect(refused.code == .tooLarge)
+            accounts.change { $0.holdsAnswers = false }
+        }
+    }
 }
 
 /// What this process holds in memory (Linux).

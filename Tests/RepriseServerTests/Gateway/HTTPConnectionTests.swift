@@ -1,9 +1,11 @@
 import Foundation
+import NIOCore
 import RepriseCore
-import RepriseServer
 import RepriseTestSupport
 import RepriseWire
 import Testing
+
+@testable import RepriseServer
 
 /// What a peer of plain HTTP can do to others by asking much, taking little and sending slowly.
 @Suite("HTTP connections", .timeLimit(.minutes(1)))
@@ -400,6 +402,26 @@ struct HTTPConnectionTests {
             #expect(try await Self.isServed(PlainSocket(port: server.port)))
             #expect(webSockets.count == 2)
         }
+    }
+
+    @Test(
+        "IPv4 clients of a listener of both families are counted by their own addresses",
+        .limit("http.connections"))
+    func mappedAddresses() throws {
+        var limits = ServerLimits()
+        limits.httpConnectionsPerAddress = 1
+        let connections = HTTPConnections(
+            .init(limits, descriptors: nil),
+            warning: ThrottledWarning(logger: RunningServer.logger, clock: SystemTimekeeper()))
+        func isWelcome(_ address: String) throws -> Bool {
+            connections.take(for: try SocketAddress(ipAddress: address, port: 1)) != nil
+        }
+        #expect(try isWelcome("::ffff:192.0.2.1"))
+        #expect(try isWelcome("::ffff:192.0.2.2"), "another address")
+        #expect(try !isWelcome("192.0.2.1"), "the same address")
+        #expect(try isWelcome("2001:db8:0:1::1"))
+        #expect(try !isWelcome("2001:db8:0:1::2"), "the same /64")
+        #expect(try isWelcome("::1"))
     }
 
     @Test(

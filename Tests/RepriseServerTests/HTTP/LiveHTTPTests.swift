@@ -128,6 +128,56 @@ struct LiveHTTPTests {
         }
     }
 
+    @Test(
+        "refuses a stream beyond a user's and beyond all, until one has ended",
+        .limit("http.streams"))
+    func manyStreams() async throws {
+        var limits = HTTPLimits()
+        limits.streams = 2
+        limits.streamsOfUser = 1
+        limits.batchLines = 1
+        try await withAPI(
+            limits, over: .live, services: { $0.authenticator = TableAuthenticator() }
+        ) { api in
+            let type = "application/x-ndjson"
+            /// A stream that has begun, and does not end.
+            func open(_ user: String, _ count: Int64) async throws -> PlainSocket {
+                let socket = try PlainSocket(port: try #require(api.client.port))
+                let more = "Transfer-Encoding: chunked\r\nConnection: close"
+                try await socket.send(
+                    Self.head("POST", Self.path, user, more, type: type)
+                        + "b\r\n{\"body\":1}\n\r\n")
+                try await eventually("it is read") {
+                    try await api.log.state(of: channel("room")).head == count
+                }
+                return socket
+            }
+            func ask(_ user: String) async throws -> String {
+                let socket = try PlainSocket(port: try #require(api.client.port))
+                let more = "Content-Length: 10\r\nConnection: close"
+                try await socket.send(
+                    Self.head("POST", Self.path, user, more, type: type) + #"{"body":1}"#)
+                return String(decoding: try await socket.receiveAll(), as: UTF8.self)
+            }
+            let ada = try await open("ada", 1)
+            let second = try await ask("ada")
+            #expect(second.hasPrefix("HTTP/1.1 429 ") && second.contains("rateLimited"))
+            #expect(second.lowercased().contains("retry-after: 1"))
+            let root = try await open("root", 2)
+            for user in ["bob", "root"] {
+                let beyond = try await ask(user)
+                #expect(beyond.hasPrefix("HTTP/1.1 503 ") && beyond.contains("overloaded"))
+                #expect(beyond.lowercased().contains("retry-after: 1"))
+            }
+            for socket in [ada, root] {
+                try await socket.send("0\r\n\r\n")
+                let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
+                #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
+            }
+            #expect(try await ask("ada").hasPrefix("HTTP/1.1 200 "))
+        }
+    }
+
     @Test("gives up on a body that comes too slowly", .limit("http.bodyTime"))
     func slow() async throws {
         var limits = HTTPLimits()
@@ -190,12 +240,86 @@ struct LiveHTTPTests {
         }
     }
 
+    // MARK: Rights that end meanwhile
+
+    @Test(
+        "a member who is removed while his body comes publishes and edits nothing",
+        arguments: [("POST", ""), ("PATCH", "/first")])
+    func removed(method: String, id: String) async throws {
+        try await RunningServer.with(authenticator: TableAuthenticator()) { server in
+            func ask(_ method: String, _ path: String, _ user: String, _ body: String = "")
+                async throws -> String
+            {
+                let socket = try PlainSocket(port: server.port)
+                let more = "Content-Length: \(body.utf8.count)\r\nConnection: close"
+                try await socket.send(Self.head(method, path, user, more) + body)
+                return String(decoding: try await socket.receiveAll(), as: UTF8.self)
+            }
+            let (room, member) = ("/v1/channels/room", "/v1/channels/room/members/bob")
+            let made = try await ask("PUT", room, "ada", #"{"visibility":"private"}"#)
+            #expect(made.hasPrefix("HTTP/1.1 201 "))
+            #expect(try await ask("PUT", member, "ada").hasPrefix("HTTP/1.1 201 "))
+            let first = try await ask("POST", Self.path, "bob", #"{"id":"first","body":1}"#)
+            #expect(first.hasPrefix("HTTP/1.1 200 "))
+            let socket = try PlainSocket(port: server.port)
+            try await socket.send(
+                Self.head(
+                    method, Self.path + id, "bob", "Content-Length: 10\r\nExpect: 100-continue"))
+            // Sent once he may publish, before the body is read.
+            let leave = try await socket.receive(until: "\r\n\r\n")
+            #expect(leave == "HTTP/1.1 100 Continue\r\n\r\n")
+            #expect(try await ask("DELETE", member, "ada").hasPrefix("HTTP/1.1 204 "))
+            try await socket.send(#"{"body":2}"#)
+            let answer = try await socket.receive(until: "}")
+            #expect(answer.hasPrefix("HTTP/1.1 403 "), "\(answer)")
+            #expect(server.log.head(of: channel("room")) == 1)
+        }
+    }
+
+    @Test("an owner who becomes a member deletes no more of others' messages in an open stream")
+    func demoted() async throws {
+        var limits = HTTPLimits()
+        limits.batchLines = 1
+        try await withAPI(
+            limits, over: .live, services: { $0.authenticator = TableAuthenticator() }
+        ) { api in
+            let room = channel("room")
+            let ada = Principal(user: user("ada"))
+            try await api.accounts.perform(SetChannel(room, ChannelSettings(), by: ada))
+            let others = NewMessage(
+                channel: room, id: try EntryID("others"), from: user("bob"), body: [0x31])
+            _ = try await api.committer.commit([others])
+            let socket = try PlainSocket(port: try #require(api.client.port))
+            let head = Self.head(
+                "POST", Self.path, "ada", "Transfer-Encoding: chunked\r\nConnection: close",
+                type: "application/x-ndjson")
+            try await socket.send(head + "b\r\n{\"body\":1}\n\r\n")
+            try await eventually("the stream is open") {
+                try await api.log.state(of: room).head == 2
+            }
+            try await api.accounts.perform(SetMember(user("ada"), .member, in: room, by: .open))
+            try await socket.send("15\r\n{\"deletes\":\"others\"}\n\r\n0\r\n\r\n")
+            let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
+            #expect(answer.hasPrefix("HTTP/1.1 207"), "\(answer)")
+            #expect(answer.contains(#""code":"forbidden""#), "\(answer)")
+            #expect(try await api.log.state(of: room).head == 2)
+        }
+    }
+
     /// - Returns: how often it could be sent before the peer ended the connection.
     private static func send(_ text: String, times: Int, to socket: PlainSocket) async -> Int {
         for count in 0..<times {
             do { try await socket.send(text) } catch { return count }
         }
         return times
+    }
+
+    private static func head(
+        _ method: String, _ path: String, _ user: String, _ more: String,
+        type: String = "application/json"
+    ) -> String {
+        "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nContent-Type: \(type)\r\n"
+            + "Authorization: Bearer \(TableAuthenticator.token(user))\r\n\(more)\r\n\r\n"
     }
 
     private static func head(_ type: String, _ framing: String) -> String {

@@ -54,4 +54,24 @@ struct UnreadRouteTests {
             #expect(try await Self.counts(api, "bob") == ["a 1 1", "b 1", "c 1 1"])
         }
     }
+
+    @Test("are counted for one request of a user at a time", .limit("http.unread"))
+    func oneAtATime() async throws {
+        let log = try MemoryLog()
+        try await withAPI(
+            log: log, services: { $0.authenticator = TableAuthenticator() }
+        ) { api in
+            let room = channel("room")
+            try await api.accounts.perform(
+                SetChannel(room, .init(), by: Principal(user: user("ada"))))
+            let message = NewMessage(channel: room, id: .random(), from: user("bob"), body: [0x31])
+            _ = try await api.committer.commit([message])
+            log.change { $0.readDelay = .milliseconds(100) }
+            try await withThrowingTaskGroup(of: [String].self) { requests in
+                for _ in 0..<3 { requests.addTask { try await Self.counts(api, "ada") } }
+                for try await counts in requests { #expect(counts == ["room 1"]) }
+            }
+            #expect(log.state.withLock { $0.mostReaders } == 1)
+        }
+    }
 }

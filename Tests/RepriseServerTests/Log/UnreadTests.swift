@@ -1,9 +1,10 @@
 import RepriseCore
-import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
+
+@testable import RepriseServer
 
 @Suite("Unread counts of a log")
 struct UnreadTests {
@@ -143,8 +144,42 @@ struct UnreadTests {
                 #expect(unread.count == 0)
             }
         }
-        print("counting 300,000 own messages: \(first), fifty times again: \(others)")
+        let quiet = try ChannelName("quiet")
+        _ = try await store.append([
+            NewMessage(channel: quiet, id: .random(), from: bob, body: [0x31])
+        ])
+        try await store.reopen()  // which forgets the counts
+        func together(after: Int64) async throws -> [Int64] {
+            let asked = [room, quiet].map { UnreadQuestion(user: ada, channel: $0, after: after) }
+            return try await store.log.unread(asked).map(\.count)
+        }
+        #expect(try await together(after: 0) == [0, 1])
+        let overAll = try await clock.measure {
+            for read in 1...50 { #expect(try await together(after: Int64(read)) == [0, 0]) }
+        }
+        print("counting 300,000 own messages: \(first), fifty times again: \(others), \(overAll)")
         #expect(others < first * 25)
+        #expect(overAll < first * 25, "over all channels")
+        await store.remove()
+    }
+
+    @Test("of many channels are counted in several reads, between which there are others")
+    func parts() async throws {
+        let store = try SQLiteStore()
+        try await store.reopen()
+        let names = ["a", "b", "c"].map { channel($0) }
+        for name in names { try await store.fill(name, 20) }
+        await store.close()
+        let log = try LogDatabase.open(at: store.folder.path, SQLiteMessageLog.Configuration())
+        let asked = names.map { UnreadQuestion(user: ada, channel: $0, after: 0) }
+        for (limit, expected) in [(20, [20]), (21, [20, 20]), (1_000, [20, 20, 20])] {
+            let counts = try log.readNow { db in
+                try log.reading.unread(asked[...], db, scanning: Int64(limit)) { _ in nil }
+                    .map(\.unread.count)
+            }
+            #expect(counts == expected.map(Int64.init), "at most \(limit)")
+        }
+        log.close()
         await store.remove()
     }
 

@@ -238,6 +238,23 @@ struct MetricsTests {
         }
     }
 
+    @Test("tokens that are refused over HTTP are counted, too")
+    func refusedTokens() async throws {
+        try await RunningServer.with(authenticator: TableAuthenticator()) { server in
+            for (token, status) in [("x.ada.x", 200), ("x.ended.x", 401), ("abc", 401)] {
+                let socket = try PlainSocket(port: server.port)
+                try await socket.send(
+                    HTTPConnectionTests.get(
+                        "/v1/me", "Authorization: Bearer \(token)\r\nConnection: close\r\n"))
+                let answer = String(decoding: try await socket.receiveAll(), as: UTF8.self)
+                #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(token)")
+            }
+            let read = try PrometheusReader(try await Self.get("/metrics", of: server))
+            #expect(read.value("reprise_auth_failures_total", ["reason": "expired"]) == 1)
+            #expect(read.value("reprise_auth_failures_total", ["reason": "unauthorized"]) == 1)
+        }
+    }
+
     @Test("Prometheus' own parser reads what a server answers")
     func realParser() async throws {
         try await RunningServer.withUsers { server, _ in
