@@ -118,14 +118,11 @@
         }
 
         /// Takes the handler that the system wants called once the app has taken all events; it is
-        /// called once, after ``eventsTimeout`` at the latest.
+        /// called once, after 25 seconds at the latest, of which the events have ``eventsTimeout``.
         ///
         /// ```swift
         /// // application(_:handleEventsForBackgroundURLSession:completionHandler:)
-        /// transfers.handleEvents(completionHandler) {
-        ///     _ = try? await client.journal    // open, where the app was launched for this
-        ///     await client.background(granted: .seconds(20))    // chains go on
-        /// }
+        /// transfers.handleEvents(completionHandler) { await client.transfersEnded() }
         /// ```
         ///
         /// - Parameters:
@@ -137,10 +134,12 @@
             _ completionHandler: @escaping () -> Void,
             then work: @escaping @MainActor () async -> Void = {}
         ) {
-            let end = keeper.ends.handlerArrived()
+            let (end, wake) = (keeper.ends.handlerArrived(), WakeTime())
             Task {
-                for await _ in end {}
-                await work()
+                await wake.run {
+                    for await _ in end {}
+                    await work()
+                }
                 completionHandler()
             }
         }
