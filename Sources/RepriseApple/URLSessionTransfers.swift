@@ -78,12 +78,12 @@
             let running = await session.allTasks.compactMap { task in
                 task.taskDescription.map { TransferKeeper.running(task, $0) }
             }
-            let done = keeper.done()
+            let done = keeper.records.all
             let names = Set(done.map(\.id))
             return done + running.filter { !names.contains($0.id) }
         }
 
-        /// Cancels a transfer; a finished one stays as it is.
+        /// Cancels a transfer, whose end the system reports later; a finished one stays as it is.
         ///
         /// - Parameter id: the app's name for it.
         /// - Throws: nothing; adapters of other systems may.
@@ -91,14 +91,17 @@
             for task in await session.allTasks where task.taskDescription == id { task.cancel() }
         }
 
-        /// The app has taken the result.
+        /// The app has taken the result, or gives the transfer up: one that runs is cancelled, and
+        /// nothing is reported of it any more.
         ///
         /// - Parameter id: the app's name for it.
         /// - Throws: the file system's errors.
-        public func forget(_ id: String) async throws { try keeper.forget(id) }
+        public func forget(_ id: String) async throws {
+            try keeper.records.forget(id, of: await session.allTasks)
+        }
 
         /// Each transfer whose state has changed while the app runs.
-        public var changes: AsyncStream<Transfer> { keeper.changes.open() }
+        public var changes: AsyncStream<Transfer> { keeper.records.changes.open() }
 
         // MARK: Events of a background launch
 
@@ -115,14 +118,11 @@
         }
 
         /// Takes the handler that the system wants called once the app has taken all events; it is
-        /// called once, after ``eventsTimeout`` at the latest.
+        /// called once, after 25 seconds at the latest, of which the events have ``eventsTimeout``.
         ///
         /// ```swift
         /// // application(_:handleEventsForBackgroundURLSession:completionHandler:)
-        /// transfers.handleEvents(completionHandler) {
-        ///     _ = try? await client.journal    // open, where the app was launched for this
-        ///     await client.background(granted: .seconds(20))    // chains go on
-        /// }
+        /// transfers.handleEvents(completionHandler) { await client.transfersEnded() }
         /// ```
         ///
         /// - Parameters:
@@ -134,10 +134,12 @@
             _ completionHandler: @escaping () -> Void,
             then work: @escaping @MainActor () async -> Void = {}
         ) {
-            let end = keeper.ends.handlerArrived()
+            let (end, wake) = (keeper.ends.handlerArrived(), WakeTime())
             Task {
-                for await _ in end {}
-                await work()
+                await wake.run {
+                    for await _ in end {}
+                    await work()
+                }
                 completionHandler()
             }
         }
@@ -146,21 +148,18 @@
         public static let eventsTimeout = TransferEnds.timeout
     }
 
-    /// The session's delegate: stores results before the system forgets them.
+    extension URLSessionTask: TransferTask {}
+
+    /// The session's delegate: keeps results before the system forgets them.
     private final class TransferKeeper: NSObject, URLSessionDownloadDelegate {
-        private struct State {
-            /// Why a downloaded file could not be moved, until its task completes.
-            var unmoved: [String: any Error] = [:]
-            /// Results whose record could not be written.
-            var unrecorded: [String: Transfer] = [:]
-        }
-
         let ends = TransferEnds()
-        let changes = ValueStreams<Transfer>()
-        private let folder: URL
-        private let state = Mutex(State())
+        let records: TransferRecords
 
-        init(folder: URL) { self.folder = folder }
+        init(folder: URL) {
+            records = TransferRecords(in: folder) { error in
+                NSLog("Reprise could not record a transfer: %@", "\(error)")
+            }
+        }
 
         static func running(_ task: URLSessionTask, _ id: String) -> Transfer {
             let isUpload = task is URLSessionUploadTask
@@ -173,91 +172,29 @@
                 total: total > 0 ? total : nil)
         }
 
-        func done() -> [Transfer] {
-            let unrecorded = state.withLock { $0.unrecorded }
-            for transfer in unrecorded.values { record(transfer) }
-            let files = try? FileManager.default.contentsOfDirectory(
-                at: folder, includingPropertiesForKeys: nil)
-            let recorded = (files ?? []).filter { $0.pathExtension == "json" }
-                .compactMap { file -> Transfer? in
-                    guard let data = try? Data(contentsOf: file),
-                        var transfer = try? JSONDecoder().decode(Transfer.self, from: data)
-                    else { return nil }
-                    // The app's container may have moved since.
-                    if case .finished(let head, .some) = transfer.state {
-                        transfer.state = .finished(head, file: place(transfer.id, "content"))
-                    }
-                    return transfer
-                }
-            return recorded.filter { unrecorded[$0.id] == nil } + unrecorded.values
-        }
-
-        /// Keeps a result for later launches; one that a full disk refuses stays in memory,
-        /// and is written when it is asked for.
-        private func record(_ transfer: Transfer) {
-            do {
-                try JSONEncoder().encode(transfer)
-                    .write(to: place(transfer.id, "json"), options: .atomic)
-                state.withLock { $0.unrecorded[transfer.id] = nil }
-            } catch {
-                state.withLock { $0.unrecorded[transfer.id] = transfer }
-                NSLog("Reprise could not record a transfer: %@", "\(error)")
-            }
-        }
-
-        func forget(_ id: String) throws {
-            state.withLock { $0.unrecorded[id] = nil }
-            for kind in ["content", "json"] {
-                let file = place(id, kind)
-                if FileManager.default.fileExists(atPath: file.path) {
-                    try FileManager.default.removeItem(at: file)
-                }
-            }
-        }
-
-        /// An app's name for it may hold any character.
-        private func place(_ id: String, _ kind: String) -> URL {
-            let name = Data(id.utf8).base64EncodedString().replacing("/", with: "_")
-            return folder.appendingPathComponent(name).appendingPathExtension(kind)
-        }
-
         func urlSession(
             _ session: URLSession, downloadTask task: URLSessionDownloadTask,
             didFinishDownloadingTo location: URL
         ) {
-            guard let id = task.taskDescription else { return }
-            let file = place(id, "content")
-            do {
-                try? FileManager.default.removeItem(at: file)
-                try FileManager.default.moveItem(at: location, to: file)
-            } catch {
-                state.withLock { $0.unmoved[id] = error }
-            }
+            records.downloaded(task, to: location)
         }
 
         func urlSession(
             _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
         ) {
             ends.eventArrived()
-            let unmoved = state.withLock { state in
-                task.taskDescription.flatMap { state.unmoved.removeValue(forKey: $0) }
+            records.ended(task) { id in
+                var transfer = Self.running(task, id)
+                if let error {
+                    let isCancelled = (error as? URLError)?.code == .cancelled
+                    transfer.state = isCancelled ? .cancelled : .failed("\(error)")
+                } else if let head = HTTPHead(task.response) {
+                    transfer.state = .finished(head, file: nil)
+                } else {
+                    transfer.state = .failed("What answers does not speak HTTP.")
+                }
+                return transfer
             }
-            guard let id = task.taskDescription else { return }
-            var transfer = Self.running(task, id)
-            let file = place(id, "content")
-            let hasFile = FileManager.default.fileExists(atPath: file.path)
-            if let error {
-                let isCancelled = (error as? URLError)?.code == .cancelled
-                transfer.state = isCancelled ? .cancelled : .failed("\(error)")
-            } else if let unmoved {
-                transfer.state = .failed("The file could not be kept: \(unmoved)")
-            } else if let head = HTTPHead(task.response) {
-                transfer.state = .finished(head, file: hasFile ? file : nil)
-            } else {
-                transfer.state = .failed("What answers does not speak HTTP.")
-            }
-            record(transfer)
-            changes.send(transfer)
         }
 
         func urlSession(
@@ -265,7 +202,7 @@
             didWriteData bytesWritten: Int64, totalBytesWritten: Int64,
             totalBytesExpectedToWrite: Int64
         ) {
-            if let id = task.taskDescription { changes.send(Self.running(task, id)) }
+            if let id = task.taskDescription { records.changes.send(Self.running(task, id)) }
         }
 
         func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {

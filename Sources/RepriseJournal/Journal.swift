@@ -84,9 +84,7 @@ public final class Journal: Sendable {
         let store = opened.store
         // A spool failure does not fail the opening: its records wait for the next merge.
         let writer = GroupWriter(pool: opened.pool, store: store) { _ in }
-        let merge = SpoolMerge(
-            spool: Spool(at: opening.folder.shared), folder: opening.folder, writer: writer,
-            store: store)
+        let merge = SpoolMerge(of: opening.folder, writer: writer, store: store)
         do {
             opened.report.spool = try await merge.run()
         } catch {
@@ -194,9 +192,7 @@ public final class Journal: Sendable {
     ///   wait.
     @discardableResult
     public func mergeSpool() async throws -> SpoolReport {
-        try await SpoolMerge(
-            spool: Spool(at: folder.shared), folder: folder, writer: writer, store: store
-        ).run()
+        try await SpoolMerge(of: folder, writer: writer, store: store).run()
     }
 
     // MARK: Transactions

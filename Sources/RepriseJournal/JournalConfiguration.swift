@@ -25,7 +25,8 @@ extension Journal {
         /// An owner that is frozen inside a transaction keeps SQLite's own lock as well: then
         /// opening throws `.busy` until that process is ended.
         public var takeOver = false
-        /// Where the spool and the mirror are, if not in the journal's folder.
+        /// Where the spool and the mirror are, if not in the journal's folder, whose own spool is
+        /// for tools then.
         ///
         /// On iOS the journal belongs into the app's own container, and only this folder into the
         /// container that is shared with extensions: the system kills a process that is suspended

@@ -15,8 +15,6 @@ struct JournalFolder: Sendable {
     var database: String { url.appendingPathComponent("journal.sqlite").path }
     var lock: String { url.appendingPathComponent("owner.lock").path }
     var aside: URL { url.appendingPathComponent("aside") }
-    /// In the file system of the spool, so that a bad file can be moved there.
-    var spoolAside: URL { shared.appendingPathComponent("aside") }
     var spool: URL { shared.appendingPathComponent("spool") }
 
     /// Makes the folder if it is absent.

@@ -116,8 +116,7 @@ public struct Spool: Sendable {
                 unlink(folder.appendingPathComponent(name).path)
                 report.accepted += 1
             } catch let error as RepriseError where error.isAboutSpoolFile {
-                let aside = folder.deletingLastPathComponent().appendingPathComponent("aside")
-                try setAside(name, in: aside)
+                try setAside(name)
                 report.rejected.append(.init(name: name, reason: error.description))
             }
         }
@@ -144,7 +143,9 @@ public struct Spool: Sendable {
     }
 
     /// Moves a bad file aside, so that it never blocks the rest.
-    func setAside(_ name: String, in aside: URL) throws {
+    func setAside(_ name: String) throws {
+        // In the spool's file system, or it could not be moved there.
+        let aside = folder.deletingLastPathComponent().appendingPathComponent("aside")
         let path = folder.appendingPathComponent(name).path
         try DurableFile.makeFolder(aside)
         let taken = (try? FileManager.default.contentsOfDirectory(atPath: aside.path)) ?? []

@@ -31,26 +31,37 @@ public struct SpoolReport: Hashable, Sendable {
 ///
 /// After a kill at any moment, the next merge knows which files are done.
 struct SpoolMerge: Sendable {
-    let spool: Spool
-    let folder: JournalFolder
-    let writer: GroupWriter
-    let store: EntryStore
+    private let writer: GroupWriter
+    private let store: EntryStore
+    /// That of extensions, and the journal's own, into which a tool writes.
+    private let spools: [Spool]
 
     /// Files a transaction.
     private static let page = 64
 
+    init(of folder: JournalFolder, writer: GroupWriter, store: EntryStore) {
+        self.writer = writer
+        self.store = store
+        let folders = folder.shared == folder.url ? [folder.url] : [folder.shared, folder.url]
+        spools = folders.map { Spool(at: $0) }
+    }
+
     func run() async throws -> SpoolReport {
         var report = SpoolReport()
+        for spool in spools { try await merge(spool, into: &report) }
+        try await forget()
+        return report
+    }
+
+    private func merge(_ spool: Spool, into report: inout SpoolReport) async throws {
         DurableFile.sweep(spool.folder, prefixes: [DurableFile.temporaryPrefix])
         let names = try spool.names()
         var start = names.startIndex
         while start < names.endIndex, report.stopped?.code != .full {
             let end = min(start + Self.page, names.endIndex)
-            try await merge(Array(names[start..<end]), into: &report)
+            try await merge(Array(names[start..<end]), of: spool, into: &report)
             start = end
         }
-        try await forget()
-        return report
     }
 
     private enum Result: Sendable {
@@ -60,13 +71,15 @@ struct SpoolMerge: Sendable {
         case bad(String)
     }
 
-    private func merge(_ names: [String], into report: inout SpoolReport) async throws {
+    private func merge(
+        _ names: [String], of spool: Spool, into report: inout SpoolReport
+    ) async throws {
         var found: [(name: String, record: SpoolRecord)] = []
         for name in names {
             do {
                 if let record = try spool.read(name) { found.append((name, record)) }
             } catch let error as RepriseError where error.isAboutSpoolFile {
-                try await reject(name, error.description, into: &report)
+                try await reject(name, of: spool, error.description, into: &report)
             } catch let error as RepriseError {
                 // Not readable now, as before the first unlock: it waits, and does not block the
                 // others.
@@ -88,7 +101,7 @@ struct SpoolMerge: Sendable {
             case .recorded(.duplicate): report.duplicates += 1
             case .known: break
             case .bad(let why):
-                try await reject(file.name, why, into: &report)
+                try await reject(file.name, of: spool, why, into: &report)
                 continue
             }
             unlink(spool.folder.appendingPathComponent(file.name).path)
@@ -112,25 +125,30 @@ struct SpoolMerge: Sendable {
     }
 
     /// Moves a bad file aside, so that it never blocks the rest.
-    private func reject(_ name: String, _ why: String, into report: inout SpoolReport) async throws
-    {
-        try spool.setAside(name, in: folder.spoolAside)
+    private func reject(
+        _ name: String, of spool: Spool, _ why: String, into report: inout SpoolReport
+    ) async throws {
+        try spool.setAside(name)
         report.rejected.append(SpoolReport.Rejected(name: name, reason: why))
         try await writer.write { db in
             try db.execute(sql: "UPDATE journal SET rejected = rejected + 1")
         }
     }
 
-    /// Forgets the names whose files are gone for good: removed from the folder, and the folder
+    /// Forgets the names whose files are gone for good: removed from each folder, and the folder
     /// synced to the disk.
     private func forget() async throws {
-        guard FileManager.default.fileExists(atPath: spool.folder.path) else { return }
+        let spools = spools.filter { FileManager.default.fileExists(atPath: $0.folder.path) }
+        guard !spools.isEmpty else { return }
         let merged = try await writer.write { db in
             try String.fetchAll(db, sql: "SELECT name FROM spooled LIMIT 10000")
         }
         guard !merged.isEmpty else { return }
-        try DurableFile.syncFolder(spool.folder.path)
-        let left = Set(try spool.names())
+        var left: Set<String> = []
+        for spool in spools {
+            try DurableFile.syncFolder(spool.folder.path)
+            left.formUnion(try spool.names())
+        }
         let gone = merged.filter { !left.contains($0) }
         try await writer.write { db in
             for name in gone {

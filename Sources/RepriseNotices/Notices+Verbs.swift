@@ -109,6 +109,10 @@ extension Notices {
     /// - Parameter info: the payload, a JSON object as UTF-8.
     /// - Throws: what the journal throws.
     public func receivedPush(_ info: [UInt8]) async throws {
+        try await receivedPush(info, within: .seconds(20))
+    }
+
+    private func receivedPush(_ info: [UInt8], within limit: Duration) async throws {
         guard let hint = NoticeContent.hint(info) else { return }
         let (noticeStore, now) = (driver.noticeStore, configuration.timekeeper.wall())
         let isOurs = try await journal.write { db in
@@ -125,18 +129,32 @@ extension Notices {
                 work.dismissed[hint.channel] = max(work.dismissed[hint.channel] ?? 0, hint.seq)
             }
         }
-        _ = await settled(within: .seconds(20))
+        await settled(within: limit)
     }
 
-    /// Returns when the journal has caught up with a push, or at the limit.
+    /// A push has woken the app: does what it says, and, unless the app is in the foreground,
+    /// returns when the journal has caught up with it and what it brings is shown, or at the limit.
+    package func woken(by info: [UInt8], within limit: Duration) async {
+        let clock = configuration.timekeeper
+        let end = clock.uptime() + limit
+        try? await receivedPush(info, within: min(limit, NoticeLimits.settledTimeout))
+        guard !isForeground else { return }
+        await caughtUp(with: info, within: max(end - clock.uptime(), .zero))
+    }
+
+    /// Returns when the journal has caught up with a push and what it brings is shown, or at the
+    /// limit, of which the last part is for the notifications.
     ///
     /// Returns at once for an unknown channel and for another user's push. After a `dismiss`,
     /// "caught up" includes the read position, which comes in a frame of its own.
     package func caughtUp(with info: [UInt8], within limit: Duration) async {
         guard let hint = NoticeContent.hint(info) else { return }
         let (clock, messages) = (configuration.timekeeper, driver.noticeStore.messages)
+        let end = clock.uptime() + limit
+        let arrival = min(
+            clock.uptime() + NoticeLimits.wakeTimeout, end - NoticeLimits.settledTimeout)
         let wait = await NoticeWait(journal, clock)
-        await wait.until(clock.uptime() + limit) { [journal] in
+        await wait.until(arrival) { [journal] in
             let standing = try? await journal.read { db -> NoticeStatus? in
                 guard try !messages.isForeign(hint.to, db) else { return nil }
                 return try messages.standing(of: hint.channel, db)
@@ -149,7 +167,8 @@ extension Notices {
             work.channels.insert(hint.channel)
             work.isUrgent = true
         }
-        _ = await settled(within: NoticeLimits.settledTimeout)
+        let rest = max(end - clock.uptime(), .zero)
+        await settled(within: min(rest, NoticeLimits.settledTimeout))
     }
 
     // MARK: State

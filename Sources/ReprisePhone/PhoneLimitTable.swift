@@ -79,6 +79,9 @@ extension LimitTable {
                 "one event in \(milliseconds: PhoneLimits.transferProgressMilliseconds)",
                 "events between are left out"),
             Limit(
+                "phone.cancellation", "the end of a transfer that its app cancelled is reported",
+                "after \(milliseconds: PhoneLimits.cancellationMilliseconds)", "–"),
+            Limit(
                 "phone.killed", "a killed process ends", "\(verbatim: "5 s")",
                 "the phone continues, and kills it again at its next start"),
             Limit(

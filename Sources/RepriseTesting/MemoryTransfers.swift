@@ -14,10 +14,24 @@ import Synchronization
 /// Nothing goes over a network: redirects, retries, partial downloads and the order in which the
 /// system runs them are tried on the stand-in phone.
 public final class MemoryTransfers: TransferService {
+    private struct Known {
+        var transfer: Transfer
+        /// Tells it from an earlier one of its id.
+        let number: Int
+        /// The app has cancelled it, which is not reported yet.
+        var isCancelling = false
+    }
+
     private struct State {
-        var transfers: [Transfer] = []
+        var known: [Known] = []
         var requests: [TransferRequest] = []
         var refusal: RepriseError?
+
+        func running(_ id: String) -> Int? {
+            known.firstIndex {
+                $0.transfer.id == id && $0.transfer.state == .running && !$0.isCancelling
+            }
+        }
     }
 
     /// The most transfers that are known.
@@ -103,26 +117,22 @@ public final class MemoryTransfers: TransferService {
     /// Cancels all of them, as the system does when a person has force-quit the app.
     public func forceQuit() {
         let ended = state.withLock { state in
-            let running = state.transfers.indices.filter { state.transfers[$0].state == .running }
-            for index in running { state.transfers[index].state = .cancelled }
-            return running.map { state.transfers[$0] }
+            let running = state.known.indices.filter { state.known[$0].transfer.state == .running }
+            for index in running { state.known[index].transfer.state = .cancelled }
+            return running.map { state.known[$0].transfer }
         }
         for transfer in ended { streams.send(transfer) }
     }
 
     private func change(_ id: String, _ body: (inout Transfer) -> Void) throws {
         let changed = try state.withLock { state in
-            guard
-                let index = state.transfers.firstIndex(where: {
-                    $0.id == id && $0.state == .running
-                })
-            else {
+            guard let index = state.running(id) else {
                 throw RepriseError(
                     .noSuchEntry, "No transfer \(id) runs.",
-                    remedy: "There: \(state.transfers.map(\.id).joined(separator: ", ")).")
+                    remedy: "There: \(state.known.map(\.transfer.id).joined(separator: ", ")).")
             }
-            body(&state.transfers[index])
-            return state.transfers[index]
+            body(&state.known[index].transfer)
+            return state.known[index].transfer
         }
         streams.send(changed)
     }
@@ -134,14 +144,19 @@ public final class MemoryTransfers: TransferService {
         let isNew = try state.withLock { state in
             if let refusal = state.refusal { throw refusal }
             if let fault = Self.fault(request) { throw RepriseError(.refused, fault) }
-            guard !state.transfers.contains(where: { $0.id == request.id }) else { return false }
-            guard state.transfers.count < Self.limit else {
+            guard !state.known.contains(where: { $0.transfer.id == request.id }) else {
+                return false
+            }
+            guard state.known.count < Self.limit else {
                 throw RepriseError(
                     .full, "\(Self.limit) transfers are known.",
                     remedy: "Forget those that are done.")
             }
             state.requests.append(request)
-            state.transfers.append(Transfer(id: request.id, state: .running))
+            state.known.append(
+                Known(
+                    transfer: Transfer(id: request.id, state: .running),
+                    number: state.requests.count))
             return true
         }
         guard isNew, let answer = answer(request) else { return }
@@ -164,18 +179,40 @@ public final class MemoryTransfers: TransferService {
     }
 
     /// All transfers, finished ones included, until ``forget(_:)``.
-    public func transfers() async throws -> [Transfer] { state.withLock { $0.transfers } }
+    public func transfers() async throws -> [Transfer] {
+        state.withLock { $0.known.map(\.transfer) }
+    }
 
-    /// Cancels a running transfer.
-    public func cancel(_ id: String) async throws { try? change(id) { $0.state = .cancelled } }
+    /// Cancels a running transfer, whose end is reported later, as the system does.
+    public func cancel(_ id: String) async throws {
+        let number = state.withLock { state -> Int? in
+            guard let index = state.running(id) else { return nil }
+            state.known[index].isCancelling = true
+            return state.known[index].number
+        }
+        guard let number else { return }
+        Task { cancelled(number) }
+    }
 
-    /// Forgets a transfer and its file.
+    private func cancelled(_ number: Int) {
+        let ended = state.withLock { state -> Transfer? in
+            let index = state.known.firstIndex {
+                $0.number == number && $0.transfer.state == .running
+            }
+            guard let index else { return nil }
+            state.known[index].transfer.state = .cancelled
+            return state.known[index].transfer
+        }
+        if let ended { streams.send(ended) }
+    }
+
+    /// Forgets a transfer and its file; nothing more is told of one that runs.
     public func forget(_ id: String) async throws {
         let files = state.withLock { state in
-            let files = state.transfers.filter { $0.id == id }.compactMap { transfer in
-                if case .finished(_, let file) = transfer.state { file } else { nil }
+            let files = state.known.filter { $0.transfer.id == id }.compactMap { known in
+                if case .finished(_, let file) = known.transfer.state { file } else { nil }
             }
-            state.transfers.removeAll { $0.id == id }
+            state.known.removeAll { $0.transfer.id == id }
             return files
         }
         for file in files { try? FileManager.default.removeItem(at: file) }

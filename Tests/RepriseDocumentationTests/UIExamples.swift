@@ -113,10 +113,7 @@
             completionHandler: @escaping () -> Void
         ) {
             guard let transfers else { return completionHandler() }
-            transfers.handleEvents(completionHandler) { [client] in
-                _ = try? await client.journal  // open, where the app was launched for this
-                await client.background(granted: .seconds(20))
-            }
+            transfers.handleEvents(completionHandler) { [client] in await client.transfersEnded() }
         }
 
         func application(

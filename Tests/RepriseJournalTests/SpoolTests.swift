@@ -238,6 +238,39 @@ struct SpoolTests {
         #expect(names == ["spool"])
     }
 
+    @Test("Beside a shared folder, what a tool has left in the journal's own is merged, once")
+    func ownBesideShared() async throws {
+        let fixture = try JournalFixture()
+        let shared = try TemporaryFolder()
+        var configuration = fixture.configuration
+        configuration.sharedFolder = shared.url
+        try Spool(at: shared.url).record(entry("extension"))
+        try Spool(at: fixture.folder.url).record(entry("tool"))
+        let journal = try await Journal.open(
+            at: fixture.folder.url, kinds: kinds, configuration: configuration)
+        #expect(journal.opening.spool.accepted == 2)
+        #expect(files(fixture).isEmpty)
+
+        try Spool(at: fixture.folder.url).record(entry("later"))
+        let name = try #require(files(fixture).first)
+        let file = fixture.folder.appending("spool/\(name)")
+        let bytes = try Data(contentsOf: file)
+        #expect(try await journal.mergeSpool().accepted == 1)
+        // As a kill between the commit and the removal leaves it.
+        try bytes.write(to: file)
+        try await journal.write { db in
+            try db.execute(sql: "INSERT INTO spooled VALUES (?)", arguments: [name])
+        }
+        #expect(try await journal.mergeSpool() == SpoolReport())
+
+        try Data("bad".utf8).write(to: fixture.folder.appending("spool/0-bad"))
+        #expect(try await journal.mergeSpool().rejected.map(\.name) == ["0-bad"])
+        #expect(files(fixture, "aside") == ["spool-0-bad"])
+        await journal.close()
+        let names = try FileManager.default.contentsOfDirectory(atPath: shared.url.path)
+        #expect(names == ["spool"])
+    }
+
     struct Mutes: Codable, Sendable, Equatable { var muted: [String] }
 
     @Test("A reader of the mirror sees the value before or the value after, never a half one")

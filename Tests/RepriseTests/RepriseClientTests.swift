@@ -1,9 +1,28 @@
+import Dispatch
 import Foundation
 import GRDB
 import Reprise
 import RepriseTestSupport
 import RepriseTesting
 import Testing
+
+/// Clocks whose calendar answers once it is released: until then a journal is being opened.
+private final class HeldCalendar: Timekeeper {
+    let time = ManualClock()
+    private let isReleased = DispatchSemaphore(value: 0)
+
+    var boot: String { time.boot }
+    func uptime() -> Duration { time.uptime() }
+    func sleep(until moment: Duration) async throws { try await time.sleep(until: moment) }
+
+    func wall() -> WallTime {
+        isReleased.wait()
+        isReleased.signal()
+        return time.wall()
+    }
+
+    func release() { isReleased.signal() }
+}
 
 @Suite("The client", .timeLimit(.minutes(1)))
 struct RepriseClientTests {
@@ -255,6 +274,24 @@ struct RepriseClientTests {
                 date: WallTime(milliseconds: 1_000), isRemote: true))
     }
 
+    private func reply() throws -> NotificationResponse {
+        let hint = PushHint(kind: .alert, channel: try ChannelName("general"), seq: 1, head: 1)
+        var reply = tap("a")
+        reply.notification.request.content.info = Array(
+            (#"{"reprise":"# + String(decoding: hint.json, as: UTF8.self) + "}").utf8)
+        reply.action = .text("reply", answer: "hello")
+        return reply
+    }
+
+    /// A client whose journal is being opened until the calendar is released.
+    private func opening(_ calendar: HeldCalendar) -> RepriseClient {
+        var configuration = configuration()
+        configuration.clock = calendar
+        configuration.notices = Notices.Configuration()
+        configuration.notifications = MemoryNotifications(clock: calendar.time).connect()
+        return RepriseClient(configuration)
+    }
+
     private func withForms(_ name: String = "home") -> RepriseConfiguration {
         var configuration = configuration(name)
         configuration.forms = Forms.Configuration()
@@ -367,18 +404,56 @@ struct RepriseClientTests {
         configuration.notices = Notices.Configuration()
         configuration.notifications = MemoryNotifications(clock: ManualClock()).connect()
         let client = RepriseClient(configuration)
-        let hint = PushHint(kind: .alert, channel: try ChannelName("general"), seq: 1, head: 1)
-        var reply = tap("a")
-        reply.notification.request.content.info = Array(
-            (#"{"reprise":"# + String(decoding: hint.json, as: UTF8.self) + "}").utf8)
-        reply.action = .text("reply", answer: "hello")
-        try client.record(reply)
+        try client.record(try reply())
         try await running(client) {
             // A reply is waited for up to twenty seconds where the system gives time for it.
             try await eventually("it connects") { server.dialled > 0 }
             for await list in client.channel("general", of: Note.self).messages()
             where list.map(\.content) == [.body(Note(text: "hello"))] { break }
         }
+    }
+
+    @Test(
+        "What the system has woken the app for is over in time, also while the journal is being opened",
+        .limit("client.wake"), arguments: [("push", 25), ("reply", 25), ("transfers", 20)])
+    func wokenDuringOpening(cause: String, seconds: Int) async throws {
+        let calendar = HeldCalendar()
+        let (client, reply) = (opening(calendar), try reply())
+        let end = calendar.uptime() + .seconds(seconds)
+        let over = Task {
+            switch cause {
+            case "push": await client.receivedPush(reply.notification.request.content.info)
+            case "reply": try await client.received(reply)
+            default: await client.transfersEnded()
+            }
+        }
+        try await eventually("it waits") { calendar.time.sleepers.contains(end) }
+        calendar.time.advance(by: .seconds(seconds))
+        try await over.value
+        calendar.release()
+        await client.close()
+    }
+
+    @Test(
+        "A reply that is not sent has what the opening of the journal has left of 25 seconds",
+        .limit("client.wake"))
+    func replyAfterOpening() async throws {
+        let calendar = HeldCalendar()
+        let (client, reply) = (opening(calendar), try reply())
+        let start = calendar.uptime()
+        // Nobody runs the client.
+        let over = Task { try await client.received(reply) }
+        try await eventually("it waits") {
+            calendar.time.sleepers.contains(start + .seconds(25))
+        }
+        calendar.time.advance(by: .seconds(15))
+        calendar.release()
+        try await eventually("the journal is open") { client.state == .open(nil) }
+        // A second is left for closing the connection.
+        calendar.time.advance(by: .seconds(9))
+        try await over.value
+        #expect(calendar.uptime() == start + .seconds(24))
+        await client.close()
     }
 
     @Test("An early button of a reminder is done once the client runs, and holds up nothing")

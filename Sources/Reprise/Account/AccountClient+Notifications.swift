@@ -46,7 +46,7 @@ extension AccountClient: NotificationHandler {
     ///   closed: then the tap is not recorded.
     package func received(_ response: NotificationResponse) async throws {
         guard try await record(response) else { return }
-        await perform(response)
+        await perform(response, within: NoticeLimits.actionTimeout)
     }
 
     /// Records a response, and waits for nothing else.
@@ -67,11 +67,12 @@ extension AccountClient: NotificationHandler {
 
     /// Waits for what a recorded response asks for without a screen: a reply, "mark as read", a
     /// reminder's button.
-    func perform(_ response: NotificationResponse) async {
+    func perform(_ response: NotificationResponse, within limit: Duration) async {
         switch feature(of: response.notification.request.content.info) {
         case .notices:
             guard let notices, notices.isAction(response) else { return }
-            await whileAwake { await notices.done(response, within: NoticeLimits.actionTimeout) }
+            let limit = min(limit, NoticeLimits.actionTimeout)
+            await whileAwake { await notices.done(response, within: limit) }
         case .reminders:
             guard let reminders, reminders.isAction(response) else { return }
             await reminders.done(response)
@@ -108,13 +109,13 @@ extension AccountClient: NotificationHandler {
     /// ``NoticeLimits/wakeTimeout``. A frozen app connects for that and closes the connection
     /// again.
     package func receivedPush(_ info: [UInt8]) async {
+        await receivedPush(info, within: WakeTime.limit)
+    }
+
+    /// The same, within the time that is left.
+    func receivedPush(_ info: [UInt8], within limit: Duration) async {
         switch feature(of: info) {
-        case .notices:
-            await whileAwake {
-                try? await notices?.receivedPush(info)
-                guard notices?.isForeground == false else { return }
-                await notices?.caughtUp(with: info, within: NoticeLimits.wakeTimeout)
-            }
+        case .notices: await whileAwake { await notices?.woken(by: info, within: limit) }
         case .reminders, .forms, .none: break
         }
     }

@@ -103,8 +103,8 @@ actor ClientAccounts {
         Task {
             do { race.end(.success(try await opened().active)) } catch { race.end(.failure(error)) }
         }
-        let timer = Task {
-            try await Task.sleep(for: limit)
+        let timer = Task { [clock] in
+            try await clock.sleep(for: limit)
             race.end(.success(nil))
         }
         defer { timer.cancel() }
@@ -330,7 +330,7 @@ actor ClientAccounts {
         return { [self] in await spend(phase: number) }
     }
 
-    private nonisolated var clock: any Timekeeper { configuration.clock ?? SystemTimekeeper() }
+    nonisolated var clock: any Timekeeper { configuration.clock ?? SystemTimekeeper() }
 
     /// What is left of the last phase in the background.
     private nonisolated func left(_ life: Life) -> AppPhase {

@@ -11,6 +11,14 @@ extension LimitTable {
                 "client.early", "taps and events that came before the journal was open",
                 "\(JournalLimits.spoolFiles)", "`.full`"),
             Limit(
+                "client.wake",
+                """
+                all that the client does when the system has woken the app for a push, for a \
+                person's answer to a notification; for ended transfers
+                """,
+                "\(WakeTime.limit); \(ClientLimits.transfersEnded)",
+                "the system is told that it is done; the rest is done when the app runs next"),
+            Limit(
                 "client.reopen", "waits between attempts to open the journal",
                 "\(ClientLimits.reopen.base), doubling to \(ClientLimits.reopen.longest)",
                 "`.waiting`; the foreground ends the wait"),
@@ -36,6 +44,9 @@ extension LimitTable {
 
 /// Limits of a client.
 enum ClientLimits {
+    /// How long a client may take after transfers have ended: before that, the end of their events
+    /// is waited for.
+    static let transfersEnded = WakeTime.limit - .seconds(5)
     /// The waits between attempts to open a journal.
     static let reopen = Backoff(base: .milliseconds(500), longest: .seconds(10))
     /// The waits before a feature runs again.

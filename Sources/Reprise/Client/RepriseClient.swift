@@ -243,31 +243,44 @@ extension RepriseClient: NotificationHandler {
     ///
     /// A reply, "mark as read" and a reminder's button are also done then, if the journal opens
     /// and, for the first two, a connection comes within ``NoticeLimits/actionTimeout``; otherwise
-    /// at the app's next run.
+    /// at the app's next run. Once it is recorded, it returns after 25 seconds at the latest.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` if neither can be written: then it is not recorded.
     public func received(_ response: NotificationResponse) async throws {
-        if try await byCurrent({ try await $0.received(response) }) { return }
+        let wake = WakeTime(by: accounts.clock)
+        if try await byCurrent({ try await Self.take(response, by: $0, in: wake) }) { return }
         do {
             try record(response)
         } catch {
             // A full disk may leave the journal, which has its space already.
-            return try await accounts.opened().current.received(response)
+            guard let account = try await accounts.opened(within: wake.rest) else { throw error }
+            return try await Self.take(response, by: account, in: wake)
         }
         // It is recorded: what the journal says now shows in `state`.
-        let client = try? await accounts.opened(within: NoticeLimits.actionTimeout)
-        await client?.perform(response)
+        await wake.run { [accounts] in
+            let account = try? await accounts.opened(within: wake.rest)
+            await account?.perform(response, within: wake.rest)
+        }
+    }
+
+    private static func take(
+        _ response: NotificationResponse, by account: AccountClient, in wake: WakeTime
+    ) async throws {
+        guard try await account.record(response) else { return }
+        await wake.run { await account.perform(response, within: wake.rest) }
     }
 
     /// A push has woken the app: its instructions are done, and its messages are fetched.
     ///
-    /// Returns when the journal has what the push counted, or after ``NoticeLimits/wakeTimeout``:
-    /// an app that is not in the foreground is frozen then.
+    /// Returns when the journal has what the push counted, or after ``NoticeLimits/wakeTimeout``,
+    /// with the opening of the journal after 25 seconds at the latest: an app that is not in the
+    /// foreground is frozen then.
     public func receivedPush(_ info: [UInt8]) async {
-        guard let client = try? await accounts.opened(within: NoticeLimits.wakeTimeout) else {
-            return
+        let wake = WakeTime(by: accounts.clock)
+        await wake.run { [accounts] in
+            guard let account = try? await accounts.opened(within: wake.rest) else { return }
+            await account.receivedPush(info, within: wake.rest)
         }
-        await client.receivedPush(info)
     }
 }
 
@@ -275,6 +288,19 @@ extension RepriseClient: AppLife {
     /// The app is in the background, and may run for so long.
     public func background(granted: Duration) async {
         await accounts.enter(.background(granted: granted))()
+    }
+
+    /// The system has launched or resumed the app because its transfers have ended: the journal is
+    /// opened, and chains go on with the results.
+    ///
+    /// Returns when they rest, or after 20 seconds: an app that is not in the foreground is frozen
+    /// then. Call it where the app is in the background.
+    public func transfersEnded() async {
+        let wake = WakeTime(ClientLimits.transfersEnded, by: accounts.clock)
+        await wake.run { [self] in
+            _ = try? await accounts.opened(within: wake.rest)
+            await background(granted: wake.rest)
+        }
     }
 
     /// The app is in the foreground: the client dials without waiting, and a journal that could not

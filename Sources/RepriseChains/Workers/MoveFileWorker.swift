@@ -72,11 +72,12 @@ public struct MoveFileWorker: Worker {
         let there = try target.look(name)
         let (folder, from) = try sandbox.folder(of: input.source)
         let here = try folder.look(from)
-        if let saved, let there, there.isSame(as: saved) {
+        let isHere = saved.map { here?.isSame(as: $0) == true } ?? false
+        let isThere = saved.map { there?.isSame(as: $0) == true } ?? false
+        // Two files of two volumes may have one number.
+        if let there, isThere, !isHere || here?.isSame(as: there) == true {
             // A kill between the new name and the end of the old one leaves both.
-            if here?.isSame(as: saved) == true, input.source != input.destination {
-                try folder.remove(from)
-            }
+            if isHere, input.source != input.destination { try folder.remove(from) }
             try target.sync()
             try folder.sync()
             return (there, true)
@@ -94,7 +95,7 @@ public struct MoveFileWorker: Worker {
             throw RepriseError(
                 .fileExists, "\(input.destination) is a folder.", remedy: "Choose another name.")
         }
-        if let saved, !here.isSame(as: saved) {
+        guard saved == nil || isHere else {
             throw RepriseError(
                 .noSuchFile, "Another file stands at \(input.source) than the one to move.",
                 remedy: "Start the chain again, if this one is meant.")

@@ -4,9 +4,10 @@ import RepriseCore
 /// Transfers a file by the system, so that it continues while the app is suspended or dead.
 ///
 /// The transfer is named after the task's key. Run again after a kill, it is found by that name,
-/// running or done, and not started twice. The file is copied into the sandbox as by
-/// ``CopyFileWorker``; only then is the transfer forgotten. After a kill between the two the file
-/// is recognised in its place, and the transfer is forgotten then.
+/// running or done, and not started twice; one that was cancelled, as by a force-quit, is started
+/// anew. The file is copied into the sandbox as by ``CopyFileWorker``; only then is the transfer
+/// forgotten. After a kill between the two the file is recognised in its place, and the transfer is
+/// forgotten then.
 ///
 /// The system follows redirects unchecked, and may send the headers there: only the first address
 /// is checked. The credentials of ``StandardWorkers`` are asked when a transfer is started. A task
@@ -106,7 +107,13 @@ public struct TransferWorker: Worker {
                 try await transfers.forget(watch.id)
                 return output
             }
-            if try await watch.current() == nil {
+            var known = try await watch.current()
+            if known?.state == .cancelled {
+                // Not by this attempt: by a force-quit, or by the end of an earlier attempt.
+                try await transfers.forget(watch.id)
+                known = nil
+            }
+            if known == nil {
                 let request = try await request(input, watch.id, work)
                 // Nobody would cancel what begins after a sign-out.
                 try Task.checkCancellation()
@@ -117,15 +124,13 @@ public struct TransferWorker: Worker {
         }
     }
 
-    /// Forgets the transfer, and removes a half-written file.
+    /// Forgets the transfer, which ends it, and removes a half-written file.
     ///
     /// - Parameters:
     ///   - input: the task's input.
     ///   - key: of the task.
     public func onAbandon(_ input: Input, key: String) async {
-        let id = TransferWatch.id(of: key)
-        try? await transfers.cancel(id)
-        try? await transfers.forget(id)
+        try? await transfers.forget(TransferWatch.id(of: key))
         guard case .download(let destination) = input.direction else { return }
         await PartFile.discard(destination, in: sandbox, key: key)
     }

@@ -17,10 +17,12 @@ public protocol TransferService: Sendable {
     /// All transfers that the system knows, finished ones included, until ``forget(_:)``.
     func transfers() async throws -> [Transfer]
 
-    /// Cancels a transfer (`cancel()`); a finished one stays as it is.
+    /// Cancels a transfer (`cancel()`), whose end is reported later; a finished one stays as it is.
     func cancel(_ id: String) async throws
 
     /// The app has taken the result: the system may forget the transfer and the downloaded file.
+    ///
+    /// One that has not ended is given up: it is cancelled, and nothing is reported of it any more.
     func forget(_ id: String) async throws
 
     /// Each transfer whose state has changed while the app runs; ends with the task that reads it.

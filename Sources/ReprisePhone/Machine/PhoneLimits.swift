@@ -60,6 +60,8 @@ package enum PhoneLimits {
     package static let transferRedirects = 20
     /// The content of one transfer.
     package static let transferBytes: Int64 = 8_589_934_592
+    /// When an app is told of a transfer's end after it has cancelled it.
+    package static let cancellationMilliseconds: Int64 = 100
     /// How often an app hears of the progress of one transfer.
     package static let transferProgressMilliseconds: Int64 = 100
     package static let events = 10_000

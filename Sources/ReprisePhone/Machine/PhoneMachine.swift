@@ -254,7 +254,7 @@ package struct PhoneMachine: Sendable {
                     try queue.start(app, request, isSeen: isSeen, at: now)
                 }
             case .transfers: return .transfers(state.transfers[app].map(\.transfer))
-            case .cancelTransfer(let id): transfers(at: now) { $0.cancel(app, id) }
+            case .cancelTransfer(let id): transfers(at: now) { $0.cancel(app, id, at: now) }
             case .forgetTransfer(let id): transfers(at: now) { $0.forget(app, id) }
             case .settings, .requestAuthorization, .add, .pending, .delivered, .removePending,
                 .removeDelivered, .setBadge, .setCategories, .submit, .cancel, .tasks, .register,

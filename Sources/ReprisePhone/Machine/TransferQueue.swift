@@ -88,11 +88,16 @@ package struct TransferQueue: Hashable, Sendable, Codable {
         return nil
     }
 
-    mutating func cancel(_ app: String, _ id: String) -> [Effect] {
-        guard let record = self[app].first(where: { $0.request.id == id }), !record.hasEnded else {
-            return []
+    /// It ends at once, and the app is told later.
+    mutating func cancel(_ app: String, _ id: String, at now: PhoneMoment) -> [Effect] {
+        guard let record = self[app].first(where: { $0.request.id == id }), !record.hasEnded,
+            record.cancelled == nil
+        else { return [] }
+        change(app, record.number) { record in
+            record.cancelled = now.after(milliseconds: PhoneLimits.cancellationMilliseconds)
+            (record.run, record.retry) = (nil, nil)
         }
-        return end(app, record, .cancelled)
+        return record.run.map { [.act(.stopTransfer(record.number, run: $0))] } ?? []
     }
 
     mutating func forget(_ app: String, _ id: String) -> [Effect] {
@@ -179,7 +184,7 @@ package struct TransferQueue: Hashable, Sendable, Codable {
         var effects: [Effect] = []
         var running = 0
         for app in apps {
-            for record in self[app] where !record.hasEnded {
+            for record in self[app] where !record.hasEnded && record.cancelled == nil {
                 let (number, id) = (record.number, record.request.id)
                 let obstacle = Self.obstacle(to: record, conditions)
                 if let run = record.run, let obstacle {
@@ -225,11 +230,15 @@ package struct TransferQueue: Hashable, Sendable, Codable {
     /// The next event: its time and the transfer's number.
     var due: (at: Int64, number: Int)? {
         apps.lazy.flatMap { self[$0] }.filter { !$0.hasEnded }
-            .map { (min($0.until, $0.retry ?? .max), $0.number) }.min { $0.0 < $1.0 }
+            .map { (min($0.until, $0.retry ?? .max, $0.cancelled ?? .max), $0.number) }
+            .min { $0.0 < $1.0 }
     }
 
     mutating func due(_ number: Int, at now: PhoneMoment) -> [Effect] {
         guard let (app, record) = self[number], !record.hasEnded else { return [] }
+        if let cancelled = record.cancelled, cancelled <= now.microseconds {
+            return end(app, record, .cancelled)
+        }
         guard record.until <= now.microseconds else {
             change(app, number) { $0.retry = nil }
             return []

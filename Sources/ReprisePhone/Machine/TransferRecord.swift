@@ -32,6 +32,8 @@ package struct TransferRecord: Hashable, Sendable, Codable {
     package var retry: Int64?
     /// The attempt that is under way.
     package var run: Int?
+    /// The app has cancelled it: when that is reported.
+    package var cancelled: Int64?
     package var part: Part?
     /// The app was notified of its end, or was started after it.
     package var isTold = true

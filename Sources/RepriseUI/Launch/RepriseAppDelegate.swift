@@ -178,8 +178,8 @@
             failed("Registering for pushes", error)
         }
 
-        /// Fetches what a push has announced, and tells the system then; at most
-        /// ``RepriseNotices/NoticeLimits/wakeTimeout``.
+        /// Fetches what a push has announced, and tells the system then, after 25 seconds at the
+        /// latest.
         open func application(
             _ application: UIApplication, didReceiveRemoteNotification userInfo: [AnyHashable: Any],
             fetchCompletionHandler completionHandler: @escaping (UIBackgroundFetchResult) -> Void
@@ -194,7 +194,7 @@
         // MARK: Transfers
 
         /// Takes the results of transfers that ended while the app did not run, lets chains go on,
-        /// and tells the system then.
+        /// and tells the system then, after 25 seconds at the latest.
         ///
         /// The session is that of the ``RepriseApple/URLSessionTransfers`` which ``configure(_:)``
         /// has made.
@@ -213,9 +213,7 @@
             }
             transfers.handleEvents(completionHandler) { [client] in
                 guard UIApplication.shared.applicationState == .background else { return }
-                // Launched for them: the time counts from when the journal is open.
-                _ = try? await client.journal
-                await client.background(granted: .seconds(20))
+                await client.transfersEnded()
             }
         }
 

@@ -90,6 +90,43 @@ struct FileWorkerTests {
         }
     }
 
+    @Test("recognise their files after a restart of the device, whose volume has another number")
+    func restarted() async throws {
+        let bytes = content(9_000_000)
+        for death in 1...3 {
+            let bench = try WorkBench()
+            try bench.write("from", bytes)
+            let input = CopyFileWorker.Input(Self.from, to: Self.to)
+            _ = await bench.failure(
+                CopyFileWorker.self, input, of: bench.standard(), killedAfter: death)
+            for _ in 0..<2 {
+                try bench.restartDevice()
+                _ = try await bench.run(CopyFileWorker.self, input, of: bench.standard())
+            }
+            #expect(bench.read("to") == bytes)
+            #expect(bench.seen.checkpoints == 3, "nothing was copied again")
+        }
+        let moving = try WorkBench()
+        try moving.write("from", [1, 2, 3])
+        let move = MoveFileWorker.Input(Self.from, to: Self.to)
+        _ = await moving.failure(
+            MoveFileWorker.self, move, of: moving.standard(), killedAfter: 1)
+        for _ in 0..<2 {
+            try moving.restartDevice()
+            _ = try await moving.run(MoveFileWorker.self, move, of: moving.standard())
+            #expect(moving.names == ["to"])
+        }
+        let deleting = try WorkBench()
+        try deleting.write("from", [1])
+        let delete = DeleteFileWorker.Input(Self.from)
+        _ = await deleting.failure(
+            DeleteFileWorker.self, delete, of: deleting.standard(), killedAfter: 1)
+        try deleting.restartDevice()
+        #expect(
+            try await deleting.run(DeleteFileWorker.self, delete, of: deleting.standard()).existed)
+        #expect(deleting.names.isEmpty)
+    }
+
     @Test("do not move a missing file, nor one that came in its place")
     func moveNothing() async throws {
         let bench = try WorkBench()

@@ -190,6 +190,20 @@ struct RequestTests {
         }
     }
 
+    @Test("send the same file after a restart of the device, whose volume has another number")
+    func uploadAfterRestart() async throws {
+        let bench = try WorkBench()
+        try bench.write("film", [1, 2, 3])
+        let transport = FakeTransport { _ in (HTTPHead(status: 503, headers: [:]), []) }
+        let workers = bench.standard(allowing: "127.0.0.1:80", transport: transport)
+        let input = UploadWorker.Input(SandboxPath("home", "film"), to: "http://127.0.0.1/up")
+        for _ in 0..<2 {
+            let error = await bench.failure(UploadWorker.self, input, of: workers)
+            #expect(error?.errorCode == .unavailable)
+            try bench.restartDevice()
+        }
+    }
+
     @Test("report the progress of an upload, and its end when the server answers")
     func uploadProgress() async throws {
         let bench = try WorkBench()

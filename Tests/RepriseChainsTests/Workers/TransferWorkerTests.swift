@@ -144,6 +144,40 @@ struct TransferWorkerTests {
         #expect(system.state.withLock { $0.started.count } == 1)
     }
 
+    @Test("that were cancelled before, as by a force-quit, are started anew in the same attempt")
+    func cancelledBefore() async throws {
+        let (bench, input, transfers) = (bench, input(), try MemoryTransfers())
+        let workers = bench.standard(allowing: "127.0.0.1:80", transfers: transfers)
+        let app = Task { try await bench.run(TransferWorker.self, input, of: workers) }
+        try await waitUntil("it is started") { transfers.requests.count == 1 }
+        app.cancel()
+        await #expect(throws: CancellationError.self) { try await app.value }
+        transfers.forceQuit()
+        let again = Task { try await bench.run(TransferWorker.self, input, of: workers) }
+        try await waitUntil("another is started") { transfers.requests.count == 2 }
+        try transfers.finish(transfers.requests[1].id, body: Array("bytes".utf8))
+        #expect(try await again.value.bytes == 5)
+        #expect(try await transfers.transfers().isEmpty)
+    }
+
+    @Test("that are given up while they run leave nothing, and a retry starts another")
+    func givenUpWhileTheyRun() async throws {
+        let (bench, input, transfers) = (bench, input(), try MemoryTransfers())
+        let workers = bench.standard(allowing: "127.0.0.1:80", transfers: transfers)
+        let worker = try #require(workers.all.compactMap { $0 as? TransferWorker }.first)
+        let app = Task { try await bench.run(TransferWorker.self, input, of: workers) }
+        try await waitUntil("it is started") { transfers.requests.count == 1 }
+        app.cancel()
+        await #expect(throws: CancellationError.self) { try await app.value }
+        await worker.onAbandon(input, key: "key-1")
+        #expect(try await transfers.transfers().isEmpty)
+        let again = Task { try await bench.run(TransferWorker.self, input, of: workers) }
+        try await waitUntil("another is started") { transfers.requests.count == 2 }
+        try transfers.finish(transfers.requests[1].id, body: Array("bytes".utf8))
+        #expect(try await again.value.bytes == 5)
+        #expect(try await transfers.transfers().isEmpty)
+    }
+
     @Test(
         "whose end is not reported are looked at every 15 seconds", .limit("workers.transferLook"))
     func areLookedAt() async throws {

@@ -75,6 +75,25 @@ final class WorkBench: Sendable {
         } catch { return error }
     }
 
+    /// Restarts the device: its volume has another number than the kept position says, if that says
+    /// one as earlier versions did.
+    func restartDevice() throws {
+        try state.withLock { state in
+            guard let saved = state.saved else { return }
+            let kept = try JSONSerialization.jsonObject(with: Data(saved))
+            let moved = try JSONSerialization.data(withJSONObject: Self.onAnotherVolume(kept))
+            state.saved = Array(moved)
+        }
+    }
+
+    private static func onAnotherVolume(_ json: Any) -> Any {
+        guard let object = json as? [String: Any] else { return json }
+        var moved = object.mapValues(onAnotherVolume)
+        // What is known of a file has its number.
+        if object["number"] != nil { moved["device"] = -1 }
+        return moved
+    }
+
     func write(_ name: String, _ bytes: [UInt8]) throws {
         try Data(bytes).write(to: folder.appending(name))
     }

@@ -291,6 +291,32 @@ struct NoticeBoundTests {
     }
 
     @Test(
+        "what a push has woken the app for is over after 25 s, also where the notification centre hangs",
+        .limit("notices.wake"))
+    func wokenBesideHungCentre() async throws {
+        let device = try await open()
+        await device.quiet()
+        device.connection.hold()
+        let start = clock.uptime()
+        let info = try NoticeFixture.payload(.random(), seq: 99, badge: (1, asOf: 1), kind: .badge)
+        let done = Task { await device.reprise.receivedPush(info) }
+        // What it says is done, its message has come, its notification is shown.
+        for wait in [5, 15, 5] as [Int64] {
+            let end = clock.uptime() + .seconds(wait)
+            try await eventually("it waits for \(wait) s") { clock.sleepers.contains(end) }
+            clock.advance(by: .seconds(wait))
+        }
+        await done.value
+        #expect(clock.uptime() == start + .seconds(25))
+        device.connection.release()
+        try await eventually("the fault is over") {
+            clock.advance(by: .seconds(1))
+            return await device.notices.diagnostics.fault == nil
+        }
+        await device.close()
+    }
+
+    @Test(
         "the mirror says of the newest 200 messages that they were shown",
         .limit("noticeSettings.mirrored"))
     func mirrored() {

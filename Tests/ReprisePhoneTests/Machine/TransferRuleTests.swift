@@ -191,8 +191,8 @@ struct TransferRuleTests {
     }
 
     @Test(
-        "a transfer with the same id is ignored; a cancelled one is reported; a forgotten one is gone"
-    )
+        "a transfer with the same id is ignored; a cancelled one is reported later; a forgotten one is gone",
+        .limit("phone.cancellation"))
     func ids() throws {
         var bench = try PhoneBench()
         try bench.open()
@@ -201,11 +201,29 @@ struct TransferRuleTests {
         #expect(bench.running == ["a"] && bench.happened(.transferStarted) == ["a"])
         #expect(bench.call(.cancelTransfer("a")) == .done)
         #expect(bench.call(.cancelTransfer("a")) == .done)
+        #expect(bench.running.isEmpty && bench.transfer("a")?.state == .running)
+        bench.end("a", Self.ok)
+        bench.pass(0.09)
+        #expect(bench.toldTransfers.isEmpty)
+        bench.pass(0.01)
         #expect(bench.toldTransfers == ["a cancelled"] && bench.running.isEmpty)
         #expect(bench.call(.forgetTransfer("a")) == .done)
         #expect(bench.transfer("a") == nil)
         bench.download("a")
         #expect(bench.running == ["a"])
+    }
+
+    @Test("of a cancelled transfer that is forgotten nothing is reported, nor of a later one")
+    func forgottenWhileCancelled() throws {
+        var bench = try PhoneBench()
+        try bench.open()
+        bench.download("a")
+        bench.call(.cancelTransfer("a"))
+        bench.call(.forgetTransfer("a"))
+        #expect(bench.transfer("a") == nil)
+        bench.download("a")
+        bench.pass(1)
+        #expect(bench.toldTransfers.isEmpty && bench.running == ["a"])
     }
 
     @Test(

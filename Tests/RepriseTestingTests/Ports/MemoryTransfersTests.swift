@@ -28,4 +28,16 @@ struct MemoryTransfersTests {
         try await waitUntil("the app is told") { told.all == ["runs"] }
         listening.cancel()
     }
+
+    @Test("A transfer that the app has cancelled ends with nothing else, and the app is told")
+    func cancelled() async throws {
+        let transfers = try MemoryTransfers()
+        try await transfers.start(
+            TransferRequest(id: "a", direction: .download, url: "http://memory/file"))
+        var changes = transfers.changes.makeAsyncIterator()
+        try await transfers.cancel("a")
+        expectError(.noSuchEntry) { try transfers.finish("a") }
+        #expect(await changes.next()?.state == .cancelled)
+        #expect(try await transfers.transfers().map(\.state) == [.cancelled])
+    }
 }

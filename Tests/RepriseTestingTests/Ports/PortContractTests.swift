@@ -188,7 +188,7 @@ struct PortContractTests {
     }
 
     @Test(
-        "A running transfer is cancelled once; what is no transfer is refused",
+        "A running transfer is cancelled once, and reported later; what is no transfer is refused",
         arguments: PortSystem.Kind.allCases)
     func cancelled(_ kind: PortSystem.Kind) async throws {
         try await PortSystem.run(kind) { system in
@@ -213,7 +213,39 @@ struct PortContractTests {
             try await transfers.cancel("s")
             try await transfers.cancel("s")
             try await transfers.cancel("unknown")
-            #expect(try await transfers.transfers().map(\.state) == [.cancelled])
+            try await waitUntil("it is reported") {
+                try await transfers.transfers().map(\.state) == [.cancelled]
+            }
+        }
+    }
+
+    @Test(
+        "A transfer that is forgotten while it runs ends, and nothing is told of it; another of its id begins",
+        arguments: PortSystem.Kind.allCases, [false, true])
+    func forgotten(_ kind: PortSystem.Kind, isCancelled: Bool) async throws {
+        try await PortSystem.run(kind) { system in
+            let transfers = system.transfers
+            let told = Seen<Transfer>()
+            let changes = transfers.changes
+            let listening = Task { for await change in changes { told.add(change) } }
+            let silent = TransferRequest(
+                id: "s", direction: .download, url: system.server + PortSystem.silent)
+            try await transfers.start(silent)
+            if isCancelled { try await transfers.cancel("s") }
+            try await transfers.forget("s")
+            #expect(try await transfers.transfers().isEmpty)
+            try await transfers.start(silent)
+            // What is told later than this of one, is told later of the other.
+            try await transfers.start(
+                TransferRequest(id: "last", direction: .download, url: silent.url))
+            try await transfers.cancel("last")
+            try await waitUntil("a later cancellation is reported") {
+                told.all.contains { $0.id == "last" && $0.state == .cancelled }
+            }
+            #expect(!told.all.contains { $0.id == "s" && $0.state != .running })
+            let left = try await transfers.transfers().filter { $0.id == "s" }
+            #expect(left.map(\.state) == [.running])
+            listening.cancel()
         }
     }
 

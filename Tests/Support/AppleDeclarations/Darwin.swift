@@ -6,7 +6,10 @@
 public import Glibc
 
 // https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/stat.h (2026-11-26)
-extension stat { public var st_mtimespec: timespec { fatalError() } }
+extension stat {
+    public var st_mtimespec: timespec { fatalError() }
+    public var st_birthtimespec: timespec { fatalError() }
+}
 
 // https://github.com/apple-oss-distributions/xnu/blob/main/bsd/sys/fcntl.h (2026-11-26)
 public var F_FULLFSYNC: Int32 { fatalError() }

@@ -54,8 +54,7 @@ enum CourierOnPhone {
             life: CourierLife(screen: screen), notifications: client,
             transfersDone: {
                 guard await !screen.isSeen else { return }
-                _ = try? await client.journal
-                await client.background(granted: .seconds(20))
+                await client.transfersEnded()
             },
             tasks: { await client.use($0) })
     }

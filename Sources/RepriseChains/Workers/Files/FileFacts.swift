@@ -8,11 +8,16 @@ struct FileFacts: Hashable, Sendable, Codable {
     let size: Int64
     /// The inode: kept by a rename, different after a replacement.
     let number: UInt64
-    let device: Int64
+    /// When it was made, in nanoseconds since 1970; nil where the system does not say.
+    let born: Int64?
+    /// The volume's number: not kept, because it may be another one after a restart.
+    private(set) var device: Int64?
     /// How many names it has.
     let names: Int
     /// Nanoseconds since 1970.
     let changed: Int64
+
+    private enum CodingKeys: String, CodingKey { case kind, size, number, born, names, changed }
 
     init(_ facts: stat) {
         switch facts.st_mode & S_IFMT {
@@ -26,15 +31,27 @@ struct FileFacts: Hashable, Sendable, Codable {
         device = Int64(truncatingIfNeeded: facts.st_dev)
         names = Int(facts.st_nlink)
         #if canImport(Darwin)
-            let time = facts.st_mtimespec
+            changed = Self.nanoseconds(facts.st_mtimespec)
+            born = Self.nanoseconds(facts.st_birthtimespec)
         #else
-            let time = facts.st_mtim
+            changed = Self.nanoseconds(facts.st_mtim)
+            born = nil
         #endif
-        changed = Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
+    private static func nanoseconds(_ time: timespec) -> Int64 {
+        Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
     /// Whether it is the same file, whatever its name.
-    func isSame(as other: FileFacts) -> Bool { number == other.number && device == other.device }
+    func isSame(as other: FileFacts) -> Bool {
+        number == other.number && Self.agree(born, other.born) && Self.agree(device, other.device)
+    }
+
+    /// A value that one side does not have tells nothing.
+    private static func agree(_ one: Int64?, _ other: Int64?) -> Bool {
+        one == nil || other == nil || one == other
+    }
 
     /// Whether it is the same file without any write since.
     func isUnchanged(since other: FileFacts) -> Bool {

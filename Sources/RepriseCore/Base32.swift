@@ -1,8 +1,8 @@
-/// Text as a folder's name: RFC 4648 §6 in small letters, without padding.
-enum Base32 {
+/// Text as the name of a file or a folder: RFC 4648 §6 in small letters, without padding.
+package enum Base32 {
     private static let letters = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
 
-    static func encode(_ text: String) -> String {
+    package static func encode(_ text: String) -> String {
         var encoded: [UInt8] = []
         var (bits, count) = (0, 0)
         for byte in text.utf8 {
@@ -19,7 +19,7 @@ enum Base32 {
     }
 
     /// - Returns: nil if nothing encodes to this.
-    static func decode(_ name: some StringProtocol) -> String? {
+    package static func decode(_ name: some StringProtocol) -> String? {
         var decoded: [UInt8] = []
         var (bits, count) = (0, 0)
         for letter in name.utf8 {
