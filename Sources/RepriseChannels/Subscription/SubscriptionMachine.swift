@@ -296,6 +296,9 @@ package struct SubscriptionMachine: Sendable {
         return show(waiting)
     }
 
+    /// The driver has ended, and the app's loader with it.
+    package mutating func stopped() { snapshots.abandoned() }
+
     /// A timer that fires late or early re-arms; only the clock counts.
     package mutating func timerFired(at now: Duration) -> [Action] {
         timerDue = nil
