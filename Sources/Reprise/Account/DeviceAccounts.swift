@@ -166,7 +166,8 @@ package actor DeviceAccounts {
     /// Entries that wait in the anonymous journal move along, or end, as their kind says. The
     /// journal of a previous user is closed and keeps its work for the next time. If `user` is
     /// already signed in, the client dials again, as after
-    /// ``RepriseChannels/ConnectionState/stopped(_:)``.
+    /// ``RepriseChannels/ConnectionState/stopped(_:)``. A sign-out that had failed is finished
+    /// first.
     ///
     /// - Parameter user: the `sub` of the tokens.
     /// - Returns: the user's client.
@@ -181,6 +182,10 @@ package actor DeviceAccounts {
                 isSignedInAgain = true
                 await client.reconnect()
                 return client
+            }
+            // `account.json` would name the new user, and nobody remove the former one's journal.
+            if client == nil, let leaving = try folders.state().leaving {
+                finalLedger = try await journals.finishLeaving(leaving)
             }
             // A journal that cannot be opened must not cost the open account.
             let journal = try await journals.open(of: user)
@@ -206,8 +211,8 @@ package actor DeviceAccounts {
     /// Ends the signed-in user's account on this device, and continues anonymously.
     ///
     /// Unsent entries end as `dead`, with the reason `loggedOut`; then the journal is removed. The
-    /// server is told nothing. Once this has begun, the next opening finishes it even if the
-    /// process is killed, and ``finalLedger`` has the result.
+    /// server is told nothing. Once this has begun, the next opening or sign-in finishes it even if
+    /// the process is killed, and ``finalLedger`` has the result until a sign-in.
     ///
     /// - Returns: the outcomes of everything that the account had accepted: nothing is pending in
     ///   it.
