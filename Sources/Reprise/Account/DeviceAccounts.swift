@@ -58,6 +58,8 @@ package actor DeviceAccounts {
     /// have come before, does not end it.
     private var isSignedInAgain = false
     private var isClosed = false
+    /// ``close()`` was called: nothing waits for handlers any more, because one may have called it.
+    private var isClosing = false
     /// A change is running; others wait for it.
     private var isChanging = false
     private nonisolated let changes = ConditionVariable()
@@ -337,7 +339,7 @@ package actor DeviceAccounts {
         user = nil
         runner?.cancel()
         await stopFeatures()
-        _ = await runner?.result
+        await changes.wait { runner == nil || isClosing }
         await former?.close()
     }
 
@@ -388,6 +390,7 @@ package actor DeviceAccounts {
                 task.cancel()
             }
             runner = nil
+            changes.notifyAll()
             if let featureError { throw featureError }
             // A client that was stopped for a change, or cancelled, has ended normally.
             guard client === running, !Task.isCancelled else { continue }
@@ -423,10 +426,12 @@ package actor DeviceAccounts {
         featuring = nil
     }
 
-    /// Closes the journal that is open.
+    /// Closes the journal that is open; waits for handlers as ``AccountClient/close()``.
     ///
     /// The user stays signed in.
     package func close() async {
+        isClosing = true
+        changes.notifyAll()
         await inTurn {
             isClosed = true
             await stop()
