@@ -293,6 +293,37 @@ struct DriverTests {
         #expect(try await !bench.journal.ledger().isBalanced)
         try await bench.finish()
     }
+
+    @Test("a directory whose subscription has failed is subscribed to by the next try")
+    func directoryAgain() async throws {
+        let server = try MemoryServer(users: ["ada"])
+        let ada = try UserID("ada")
+        try server.publish(
+            #"{"conversation":"team","role":"member","since":1}"#,
+            to: ChannelName.directory(of: ada).text)
+        let device = try await MemoryDevice(server) { configuration in
+            configuration.identity = Identity(user: ada) { _ in
+                try AccessToken(server.token(for: "ada"))
+            }
+        }
+        func rename(_ table: String, _ name: String) async throws {
+            try await device.journal.write { db in
+                try db.execute(sql: "ALTER TABLE \(table) RENAME TO \(name)")
+            }
+        }
+        // What the journal has of a channel cannot be read.
+        try await rename("channelsLog", "hidden")
+        let first = Task { [channels = device.channels] in try await channels.run() }
+        let ended = try await result(of: first)
+        #expect(throws: (any Error).self) { try ended.get() }
+        try await rename("hidden", "channelsLog")
+        device.start()
+        try await eventually("its conversations are followed") {
+            server.requests.contains { $0.channel.text == "team" }
+        }
+        try await device.finish()
+    }
+
     @Test("a run that is cancelled at any moment of it throws nothing")
     func cancelledAnywhere() async throws {
         let server = MemoryServer()
