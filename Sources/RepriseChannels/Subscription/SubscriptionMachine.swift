@@ -264,7 +264,7 @@ package struct SubscriptionMachine: Sendable {
         }
         fruitless += 1
         let wait = settings.askAgain.delay(failures: fruitless, jitter: jitter)
-        mode = .resting(until: now + max(wait, refused.retryAfter ?? .zero), wasRefused: true)
+        mode = .resting(until: now + max(wait, refused.wait), wasRefused: true)
         return show(.stalled(missing: missing)) + arm()
     }
 
