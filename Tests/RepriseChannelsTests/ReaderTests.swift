@@ -152,6 +152,23 @@ struct ReaderTests {
         try await bench.finish()
     }
 
+    @Test("a reader without backoff rests while a message waits for longer")
+    func noBackoff() async throws {
+        let first = try await Self.stocked(1)
+        try await first.finish()
+        // Without a connection, nothing else waits for so short a time.
+        let bench = try await Bench(in: first.folder)
+        let options = ReaderOptions(backoff: Backoff(base: .zero, longest: .zero))
+        try await bench.general.read("inbox", options: options) { _ in
+            throw DispatchFailure.retry(after: .seconds(60), "Later.")
+        }
+        bench.start()
+        try await eventually("an alarm is set") {
+            bench.time.sleepers.contains { $0 - bench.time.uptime() <= .seconds(1) }
+        }
+        try await bench.finish()
+    }
+
     @Test("a wait keeps its length when the calendar is set back by weeks")
     func calendarSetBack() async throws {
         let bench = try await Self.stocked(1)
