@@ -294,6 +294,23 @@ struct DriverTests {
         try await bench.finish()
     }
 
+    @Test("a disk that fails when a run begins is tried again, and does not end it")
+    func failingDisk() async throws {
+        let lines = LoggedLines()
+        let bench = try await Bench { channels, _ in channels.logger = lines.logger() }
+        let (database, away) = (
+            bench.folder.appending("journal/journal.sqlite"), bench.folder.appending("away")
+        )
+        try FileManager.default.moveItem(at: database, to: away)
+        bench.start()
+        try await eventually("it has failed") {
+            lines.all.contains { $0.contains("is tried again") }
+        }
+        try FileManager.default.moveItem(at: away, to: database)
+        _ = try await bench.accept()
+        try await bench.finish()
+    }
+
     @Test("a directory whose subscription has failed is subscribed to by the next try")
     func directoryAgain() async throws {
         let server = try MemoryServer(users: ["ada"])
