@@ -128,6 +128,9 @@ extension LimitTable {
                 "\(OutboxLimits.inFlightOfChannel), \(OutboxLimits.inFlight)",
                 "the others wait in the journal"),
             Limit(
+                "channels.retryAfter", "`retryAfter` of a refusal",
+                "\(ServerFrame.Refused.longestWait)", "cut"),
+            Limit(
                 "channels.receipts", "receipts of a channel",
                 """
                 one every \(configuration.receiptInterval) or every \(configuration.receiptStep) \

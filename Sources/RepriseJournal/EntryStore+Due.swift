@@ -1,4 +1,5 @@
 import GRDB
+import Logging
 import RepriseCore
 
 /// The index of due moments: delays, retries, bounds, retention.
@@ -23,7 +24,7 @@ extension EntryStore {
                 if try reachBound(kind, in: db) == Self.page { due.isMore = true }
             }
             if try removeFinished(db) == Self.page { due.isMore = true }
-            for schema in schemas where try schema.prune(db, now) { due.isMore = true }
+            for schema in schemas where try prune(schema, db) { due.isMore = true }
         }
         if let next = try soonest(mayExpire: mayExpire, db) {
             let wait = max(now.duration(to: next), .zero)
@@ -126,6 +127,28 @@ extension EntryStore {
             ).execute(arguments: [outcome.rawValue, count])
         }
         return rows.count
+    }
+
+    /// Removes a feature's data past its retention.
+    ///
+    /// A row of it that has rotted keeps no entry from its handler: nothing is removed then.
+    ///
+    /// - Returns: whether more is left.
+    private func prune(_ schema: JournalSchema, _ db: Database) throws -> Bool {
+        func perform(_ sql: String) throws { try db.cachedStatement(sql: sql).execute() }
+        try perform("SAVEPOINT prune")
+        do {
+            let isMore = try schema.prune(db, now)
+            try perform("RELEASE SAVEPOINT prune")
+            return isMore
+        } catch  where db.isInsideTransaction && JournalFailure.isOfARow(error) {
+            try perform("ROLLBACK TO SAVEPOINT prune")
+            try perform("RELEASE SAVEPOINT prune")
+            configuration.logger.error(
+                "What is past its retention cannot be removed.",
+                metadata: ["feature": "\(schema.name)", "error": "\(error)"])
+            return false
+        }
     }
 
     /// Retention sets no timer: entries past it leave at the next pass, at most an hour late,

@@ -394,10 +394,15 @@ final class EntryStore: Sendable {
     ///
     /// It counts as dead.
     func quarantine(_ broken: EntryRow.Broken, in db: Database) throws {
+        if let partitionKey = try setAside(broken, in: db) { try advance(partitionKey, in: db) }
+    }
+
+    /// - Returns: the partition key, which has to advance.
+    func setAside(_ broken: EntryRow.Broken, in db: Database) throws -> String? {
         let due = now.later(by: configuration.retention)
         let row = try Row.fetchOne(
             db, sql: "SELECT lane, state FROM entry WHERE seq = ?", arguments: [broken.seq])
-        guard let row else { return }
+        guard let row else { return nil }
         try db.execute(
             sql: """
                 INSERT INTO quarantine SELECT seq, ?, ?, id, kind, source, payload
@@ -407,7 +412,7 @@ final class EntryStore: Sendable {
         let code = Int.fromDatabaseValue(row[1]).flatMap(StateCode.init(rawValue:))
         // A row whose state is unknown was not counted as pending.
         if let code, code.outcome == nil { writerState.withLock { $0.pending -= 1 } }
-        if let partitionKey = String.fromDatabaseValue(row[0]) { try advance(partitionKey, in: db) }
+        return String.fromDatabaseValue(row[0])
     }
 
     // MARK: The calendar

@@ -34,8 +34,21 @@ struct GroupCommit: Sendable {
         return (results, store.news)
     }
 
+    /// Runs a job, and again without the damaged rows that it met.
+    ///
     /// - Throws: an error that ends the whole transaction.
     private func run(_ job: Job, in db: Database) throws -> Result<Void, any Error> {
+        let result = try attempt(job, in: db)
+        guard case .failure(let error) = result, JournalFailure.isOfAType(error) else {
+            return result
+        }
+        var found = 0
+        let mending = try attempt({ found = try store.quarantineBroken(all: true, $0) }, in: db)
+        guard case .success = mending, found > 0 else { return result }
+        return try attempt(job, in: db)
+    }
+
+    private func attempt(_ job: Job, in db: Database) throws -> Result<Void, any Error> {
         let before = store.savepoint()
         // As above: `inTransaction` and `inSavepoint` have SQLite parse their statements again.
         func perform(_ sql: String) throws { try db.cachedStatement(sql: sql).execute() }

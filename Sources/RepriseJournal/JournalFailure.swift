@@ -46,6 +46,19 @@ enum JournalFailure {
         return failure.resultCode == .SQLITE_CORRUPT || failure.resultCode == .SQLITE_NOTADB
     }
 
+    /// Whether a statement met a row that SQLite does not change, because a value in it is not of
+    /// its column's type: a damaged one, or a mistake of the caller.
+    static func isOfAType(_ error: any Error) -> Bool {
+        guard let failure = error as? DatabaseError else { return false }
+        return failure.extendedResultCode == .SQLITE_CONSTRAINT_DATATYPE
+            || failure.extendedResultCode == .SQLITE_CONSTRAINT_NOTNULL
+    }
+
+    /// Whether it is about one row: a damaged one, or one that its reader does not understand.
+    static func isOfARow(_ error: any Error) -> Bool {
+        (error as? RepriseError)?.code == .corrupt || error is RowDecodingError || isOfAType(error)
+    }
+
     /// The typed error for a system call on a file of the journal; `path` is its argument, nil for
     /// a file that is open already.
     static func system(_ number: Int32, _ doing: String, at path: String? = nil) -> RepriseError {

@@ -104,7 +104,7 @@ struct JournalOpening: Sendable {
                 }
             }
             try migrator.migrate(pool)
-            let owned = try pool.write { db in try becomeOwner(db) }
+            let owned = try own(pool)
             try DurableFile.syncFolder(folder.url.path)
             return (pool, owned)
         } catch {
@@ -116,9 +116,18 @@ struct JournalOpening: Sendable {
     /// Makes a database ours that is open already: no file is looked at, and nothing is migrated.
     func takeOver(_ pool: DatabasePool) throws -> (EntryStore, OpeningReport) {
         do {
-            return try pool.write { db in try becomeOwner(db) }
+            return try own(pool)
         } catch {
             throw JournalFailure.classify(error, path: folder.database)
+        }
+    }
+
+    /// Becomes the owner; without the damaged rows, if it meets one.
+    private func own(_ pool: DatabasePool) throws -> (EntryStore, OpeningReport) {
+        do {
+            return try pool.write { db in try becomeOwner(db) }
+        } catch  where JournalFailure.isOfAType(error) {
+            return try pool.write { db in try becomeOwner(db, readsAllRows: true) }
         }
     }
 
@@ -141,7 +150,9 @@ struct JournalOpening: Sendable {
         return incarnation
     }
 
-    private func becomeOwner(_ db: Database) throws -> (EntryStore, OpeningReport) {
+    private func becomeOwner(_ db: Database, readsAllRows: Bool = false) throws
+        -> (EntryStore, OpeningReport)
+    {
         let incarnation = try Self.nextIncarnation(db)
         let (stored, doubt) = try EntryStore.readClockReading(db)
         let clockReading = configuration.timekeeper.clockReading()
@@ -155,7 +166,7 @@ struct JournalOpening: Sendable {
         try store.begin(db)
         try store.writeClockReading(db)
         var report = OpeningReport()
-        report.quarantined = try store.quarantineBroken(db)
+        report.quarantined = try store.quarantineBroken(all: readsAllRows, db)
         try store.adoptUndeclared(db)
         report.interrupted = try store.putBackInterrupted(db)
         for schema in schemas { try schema.recover(db, incarnation) }
@@ -178,16 +189,28 @@ extension EntryStore {
         return sum
     }
 
-    /// Quarantines rows whose state is invalid.
-    fileprivate func quarantineBroken(_ db: Database) throws -> Int {
+    /// Quarantines rows whose state is invalid, by an index alone.
+    ///
+    /// `all` reads all rows, and quarantines those that may be changed and cannot.
+    func quarantineBroken(all: Bool, _ db: Database) throws -> Int {
         let states = StateCode.allCases.map { "\($0.rawValue)" }.joined(separator: ",")
-        let broken = try Int64.fetchAll(
-            db.cachedStatement(
-                sql: "SELECT seq FROM entry WHERE state NOT IN (\(states)) LIMIT 10000"))
-        for seq in broken {
-            try quarantine(EntryRow.Broken(seq: seq, why: "the state is unknown"), in: db)
+        var broken = "state NOT IN (\(states))"
+        var why = "the state is unknown"
+        if all {
+            let readable = try JournalSchema.readable("entry", db)
+            broken += " OR (state < 10 OR state = 13) AND NOT (\(readable))"
+            why += ", or a value is of another type"
         }
-        return broken.count
+        let found = try Int64.fetchAll(
+            db.cachedStatement(sql: "SELECT seq FROM entry WHERE \(broken) LIMIT 10000"))
+        var partitionKeys: Set<String> = []
+        for seq in found {
+            let partitionKey = try setAside(EntryRow.Broken(seq: seq, why: why), in: db)
+            if let partitionKey { partitionKeys.insert(partitionKey) }
+        }
+        // Only now: the next of a partition key may have been one of them.
+        for partitionKey in partitionKeys { try advance(partitionKey, in: db) }
+        return found.count
     }
 
     /// Moves entries of a family whose own kind is no longer declared to the family's leading kind:

@@ -100,7 +100,8 @@ public struct JournalSchema: Sendable {
     /// SQLite updates no row in which one has not, and then no other one of the same statement.
     package static func readable(_ table: String, _ db: Database) throws -> String {
         let conditions = try db.columns(in: table).filter { $0.type != "ANY" }.map { column in
-            "typeof(\"\(column.name)\") IN ('\(column.type.lowercased())', 'null')"
+            let null = column.isNotNull ? "" : ", 'null'"
+            return "typeof(\"\(column.name)\") IN ('\(column.type.lowercased())'\(null))"
         }
         return conditions.isEmpty ? "1" : conditions.joined(separator: " AND ")
     }

@@ -86,6 +86,10 @@ struct CommitMachineTests {
         machine.paused()
         machine.connectionEnded()
         #expect(machine.isSettled && machine.isStale)
+        #expect(!machine.mayRead, "the reload of the dial would meet its write")
+        machine.reloads()
+        machine.reloaded()
+        #expect(machine.mayRead)
     }
 
     @Test(

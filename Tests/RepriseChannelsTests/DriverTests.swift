@@ -293,6 +293,54 @@ struct DriverTests {
         #expect(try await !bench.journal.ledger().isBalanced)
         try await bench.finish()
     }
+
+    @Test("a disk that fails when a run begins is tried again, and does not end it")
+    func failingDisk() async throws {
+        let lines = LoggedLines()
+        let bench = try await Bench { channels, _ in channels.logger = lines.logger() }
+        let (database, away) = (
+            bench.folder.appending("journal/journal.sqlite"), bench.folder.appending("away")
+        )
+        try FileManager.default.moveItem(at: database, to: away)
+        bench.start()
+        try await eventually("it has failed") {
+            lines.all.contains { $0.contains("is tried again") }
+        }
+        try FileManager.default.moveItem(at: away, to: database)
+        _ = try await bench.accept()
+        try await bench.finish()
+    }
+
+    @Test("a directory whose subscription has failed is subscribed to by the next try")
+    func directoryAgain() async throws {
+        let server = try MemoryServer(users: ["ada"])
+        let ada = try UserID("ada")
+        try server.publish(
+            #"{"conversation":"team","role":"member","since":1}"#,
+            to: ChannelName.directory(of: ada).text)
+        let device = try await MemoryDevice(server) { configuration in
+            configuration.identity = Identity(user: ada) { _ in
+                try AccessToken(server.token(for: "ada"))
+            }
+        }
+        func rename(_ table: String, _ name: String) async throws {
+            try await device.journal.write { db in
+                try db.execute(sql: "ALTER TABLE \(table) RENAME TO \(name)")
+            }
+        }
+        // What the journal has of a channel cannot be read.
+        try await rename("channelsLog", "hidden")
+        let first = Task { [channels = device.channels] in try await channels.run() }
+        let ended = try await result(of: first)
+        #expect(throws: (any Error).self) { try ended.get() }
+        try await rename("hidden", "channelsLog")
+        device.start()
+        try await eventually("its conversations are followed") {
+            server.requests.contains { $0.channel.text == "team" }
+        }
+        try await device.finish()
+    }
+
     @Test("a run that is cancelled at any moment of it throws nothing")
     func cancelledAnywhere() async throws {
         let server = MemoryServer()

@@ -81,6 +81,21 @@ struct OutboxMachineTests {
         }
     }
 
+    @Test("waits an hour at most for what a server asks", .limit("channels.retryAfter"))
+    func longRefusal() throws {
+        var machine = Self.connected()
+        let a = try Self.entry("a")
+        _ = try machine.dispatched(a, wall: Self.start, at: .zero)
+        _ = machine.refused(
+            .init(
+                channel: "general", id: "a", code: .overloaded, message: "",
+                retryAfter: .seconds(365 * 86_400)))
+        let error = #expect(throws: DispatchFailure.self) {
+            _ = try machine.ended(a, jitter: 0.5)
+        }
+        #expect(error?.advice == .retry(after: .seconds(3_600) + .milliseconds(500)))
+    }
+
     @Test(
         "ends a message as too old only if both clocks agree, and only if it was sent before",
         .limit("channels.outboxWindow"))

@@ -131,6 +131,55 @@ struct ReaderTests {
         try await bench.finish()
     }
 
+    /// A clock that calls back once, when the calendar is read.
+    private final class WatchedClock: Timekeeper {
+        private let clock = ManualClock()
+        private let callback = Mutex<(@Sendable () -> Void)?>(nil)
+
+        var boot: String { clock.boot }
+
+        func onNextWall(_ body: @escaping @Sendable () -> Void) { callback.withLock { $0 = body } }
+
+        func wall() -> WallTime {
+            let body = callback.withLock { callback in
+                defer { callback = nil }
+                return callback
+            }
+            body?()
+            return clock.wall()
+        }
+
+        func uptime() -> Duration { clock.uptime() }
+
+        func sleep(until moment: Duration) async throws { try await clock.sleep(until: moment) }
+    }
+
+    @Test("a run that ends while its reader reads the journal stores what is finished")
+    func endedWhileReading() async throws {
+        let first = try await Self.stocked(10)
+        try await first.finish()
+        let clock = WatchedClock()
+        let bench = try await Bench(in: first.folder) { channels, _ in channels.timekeeper = clock }
+        let observer = Observer()
+        try await bench.general.read("inbox") { message in
+            observer.see(message)
+            // The reader looks at the calendar right before its next read.
+            if message.seq == 10 { clock.onNextWall { bench.stop() } }
+        }
+        bench.start()
+        try await bench.outcome?.get()
+        try await bench.finish()
+        #expect(observer.sequences == Array(1...10))
+        let again = try await Bench(in: first.folder)
+        try await again.general.read("inbox") { observer.see($0) }
+        again.start()
+        let server = try await again.accept()
+        try server.catchUp(try await server.request(), head: 11)
+        try await again.general.caughtUp()
+        #expect(observer.sequences == Array(1...11))
+        try await again.finish()
+    }
+
     @Test("a message that waits is tried again when it is due, not before")
     func due() async throws {
         let bench = try await Self.stocked(1)
@@ -149,6 +198,23 @@ struct ReaderTests {
             try await bench.journal.ledger().outcomes[.applied] == 1
         }
         #expect(observer.messages.map(\.attempt) == [1, 2])
+        try await bench.finish()
+    }
+
+    @Test("a reader without backoff rests while a message waits for longer")
+    func noBackoff() async throws {
+        let first = try await Self.stocked(1)
+        try await first.finish()
+        // Without a connection, nothing else waits for so short a time.
+        let bench = try await Bench(in: first.folder)
+        let options = ReaderOptions(backoff: Backoff(base: .zero, longest: .zero))
+        try await bench.general.read("inbox", options: options) { _ in
+            throw DispatchFailure.retry(after: .seconds(60), "Later.")
+        }
+        bench.start()
+        try await eventually("an alarm is set") {
+            bench.time.sleepers.contains { $0 - bench.time.uptime() <= .seconds(1) }
+        }
         try await bench.finish()
     }
 

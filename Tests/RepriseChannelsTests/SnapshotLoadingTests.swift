@@ -37,6 +37,16 @@ struct SnapshotLoadingTests {
         #expect(loading.failed() == Self.snapshot(7))
     }
 
+    @Test("one that was abandoned is asked for again")
+    func abandoned() {
+        var loading = SnapshotLoading(stored: Self.snapshot(7))
+        _ = loading.request(durable: 0)
+        _ = loading.failed()
+        loading.abandoned()
+        #expect(loading.failed() == nil, "nobody was asked to load it")
+        #expect(loading.request(durable: 0) == Self.snapshot(7))
+    }
+
     @Test("a snapshot that another has replaced does not count as loaded")
     func replaced() {
         var loading = SnapshotLoading(stored: Self.snapshot(7))

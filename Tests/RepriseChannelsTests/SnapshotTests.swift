@@ -112,6 +112,29 @@ struct SnapshotTests {
         try await second.finish()
     }
 
+    @Test("A run that ends while the app loads: the next run asks again")
+    func secondRun() async throws {
+        let server = MemoryServer()
+        try server.fill("general", with: 10)
+        try server.trim("general", through: 4)
+        let device = try await MemoryDevice(server)
+        let (asked, observer) = (Asked(), Observer())
+        await device.general.onSnapshot { request in
+            if asked.add(request) == 1 { try await Task.sleep(for: .seconds(3_600)) }
+        }
+        try await device.general.read("inbox") { observer.see($0) }
+        let first = Task { [channels = device.channels] in try await channels.run() }
+        try await eventually("it is asked") { asked.requests.count == 1 }
+        first.cancel()
+        try await result(of: first).get()
+        device.start()
+        try await within(.seconds(20)) { try await device.general.caughtUp() }
+        #expect(asked.requests.map(\.position) == [10, 10])
+        try server.publish("11", to: "general")
+        try await eventually("what comes after it is a message") { observer.sequences == [11] }
+        try await device.finish()
+    }
+
     @Test("A new epoch asks for a snapshot of its head")
     func newEpoch() async throws {
         let server = MemoryServer()

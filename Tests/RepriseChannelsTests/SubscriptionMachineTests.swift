@@ -321,6 +321,18 @@ struct SubscriptionMachineRepairTests {
         #expect(device.pass(1).asked != nil)
     }
 
+    @Test("waits an hour at most for what the server asks", .limit("channels.retryAfter"))
+    func longRefusal() throws {
+        var device = ModelDevice()
+        _ = device.connect()
+        let refused = ServerFrame.Refused(
+            channel: "general", id: nil, code: .overloaded, message: "",
+            retryAfter: .seconds(365 * 86_400))
+        _ = device.machine.refusedReceived(refused, at: device.now, jitter: 0.5)
+        #expect(device.pass(3_599).asked == nil)
+        #expect(device.pass(1).asked != nil)
+    }
+
     @Test("reports a permanent refusal and sends nothing until the next connection")
     func permanentRefusal() throws {
         var device = ModelDevice()

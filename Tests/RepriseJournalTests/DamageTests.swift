@@ -238,7 +238,7 @@ struct DamageTests {
         let first = try await fixture.open(kinds)
         try await first.record([
             entry("a"), entry("b", partitionKey: "lane"), entry("c", partitionKey: "lane"),
-            entry("d"), entry("e"),
+            entry("d"), entry("e"), entry("f"), entry("g"),
         ])
         await first.close()
         try fixture.sqlite(
@@ -246,6 +246,8 @@ struct DamageTests {
             UPDATE entry SET id = 'not an id' WHERE id = 'b';
             UPDATE entry SET state = 77 WHERE id = 'd';
             UPDATE entry SET attempt = -9 WHERE id = 'e';
+            UPDATE entry SET attempt = 9223372036854775807 WHERE id = 'f';
+            UPDATE entry SET failures = 9223372036854775807 WHERE id = 'g';
             """)
         let journal = try await fixture.open(kinds)
         #expect(journal.opening.quarantined == 1)
@@ -254,13 +256,61 @@ struct DamageTests {
         try await eventually("the rest goes on") { seen.count == 2 }
         try await eventually("the sum adds up") {
             let ledger = try await journal.ledger()
-            return ledger.pending == 0 && ledger.isBalanced && ledger.outcomes[.dead] == 3
+            return ledger.pending == 0 && ledger.isBalanced && ledger.outcomes[.dead] == 5
         }
         #expect(seen.all == ["a", "c"])
         let kept = try await journal.read { db in
             try String.fetchAll(db, sql: "SELECT why FROM quarantine")
         }
-        #expect(kept.count == 3)
+        #expect(kept.count == 5)
+        await journal.close()
+    }
+
+    @Test(
+        "A value that has rotted into another type blocks no other entry and no opening",
+        arguments: ["ready", "delayed", "in flight"])
+    func rottenType(state: String) async throws {
+        let fixture = try JournalFixture()
+        let first = try await fixture.open(kinds)
+        let delay: Duration? = state == "delayed" ? .seconds(600) : nil
+        try await first.record([
+            entry("a", delay: delay), entry("b", partitionKey: "lane", delay: delay),
+            entry("c", partitionKey: "lane", delay: delay),
+            entry("d", partitionKey: "lane", delay: delay),
+        ])
+        await first.close()
+        if state == "in flight" {
+            try fixture.sqlite("UPDATE entry SET state = 3, incarnation = 1 WHERE id IN ('a', 'b')")
+        }
+        // As one bit in the header of a row changes it.
+        try RepriseTestSupport.rot(
+            "source", "TEXT NOT NULL", of: "entry", to: "CAST(source AS BLOB)",
+            where: "id IN ('b', 'c')", in: fixture.folder.appending("journal.sqlite").path)
+        let journal = try await fixture.open(kinds)
+        #expect(journal.opening.setAside == nil)
+        #expect(journal.opening.quarantined == (state == "in flight" ? 2 : 0))
+        let seen = Seen<String>()
+        await journal.handle("kind") { seen.add($0.id.text) }
+        fixture.time.advance(by: .seconds(600))
+        try await eventually("the others are dispatched") { Set(seen.all) == ["a", "d"] }
+        try await eventually("the sum adds up") {
+            let ledger = try await journal.ledger()
+            return ledger.pending == 0 && ledger.isBalanced && ledger.outcomes[.dead] == 2
+        }
+        await journal.close()
+    }
+
+    @Test("A feature that cannot remove what is over keeps no entry from its handler")
+    func rottenFeature() async throws {
+        let fixture = try JournalFixture()
+        let feature = JournalSchema(
+            name: "feature", migrations: [],
+            prune: { _, _ in throw RepriseError(.corrupt, "A row cannot be read.") })
+        let journal = try await fixture.open(kinds, schemas: [feature])
+        let seen = Seen<String>()
+        await journal.handle("kind") { seen.add($0.id.text) }
+        try await journal.record(entry("a"))
+        try await eventually("it is dispatched") { seen.all == ["a"] }
         await journal.close()
     }
 

@@ -43,6 +43,21 @@ struct SpoolTests {
         await journal.close()
     }
 
+    @Test("A file that comes while the spool is merged after a disk failure is merged, too")
+    func refilledAgain() async throws {
+        let (refill, clock, merges) = (SpoolRefill(), ManualClock(), Seen<Int>())
+        refill.start(clock) {
+            merges.add(merges.count)
+            if merges.count == 1 { refill.start(clock) { true } }
+            return true
+        }
+        try await eventually("it is merged twice") {
+            clock.advance(by: .seconds(1))
+            return merges.count == 2
+        }
+        refill.stop()
+    }
+
     @Test("An id that came by the spool and by another path is one entry")
     func duplicate() async throws {
         let fixture = try JournalFixture()

@@ -200,6 +200,33 @@ struct AccountsTests {
     }
 
     @Test(
+        "a sign-out that has failed is finished by the next sign-in, of whomever; until then nobody is signed in",
+        arguments: ["ada", "bob"])
+    func failedSignOut(next: String) async throws {
+        let next = try UserID(next)
+        let folder = try TemporaryFolder()
+        let shared = folder.appending("shared")
+        let home = try await Self.open(folder, shared: shared)
+        try await home.signIn(as: Self.ada)
+        _ = try await Self.record("draft", home)
+        // Another owner has the journal: its entries cannot be ended now.
+        let place = AccountFolders.currentJournal(in: folder.appending("home"))
+        let owner = try OwnerLock(
+            at: place.appendingPathComponent("owner.lock").path, takeOver: true)
+        await expectError(.journalOwned) { try await home.signOut() }
+        await expectError(.journalOwned) { try await home.signIn(as: next) }
+        #expect(await home.user == nil)
+        #expect(try await home.users() == [Self.ada])
+        owner.release()
+        let reprise = try await home.signIn(as: next)
+        #expect(try await reprise.ledger().accepted == 0)
+        #expect(try await home.users() == [next])
+        let parts = try FileManager.default.contentsOfDirectory(atPath: shared.path)
+        #expect(parts.count { $0.hasPrefix("user-") } == 1)
+        await home.close()
+    }
+
+    @Test(
         "an account whose rows cannot be read ends all the same, at once or when the next process finishes it",
         arguments: [false, true])
     func damaged(atOpening: Bool) async throws {

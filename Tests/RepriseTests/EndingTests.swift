@@ -110,6 +110,30 @@ struct EndingTests {
         #expect(time < .seconds(15), "\(time)")
     }
 
+    @Test(
+        "Closing a client over accounts from a handler of a reader does not wait for it either",
+        .limit("channels.stop"))
+    func closingAccountsInHandler() async throws {
+        let server = MemoryServer()
+        try server.publish("1", to: "general")
+        var configuration = RepriseConfiguration(server: "http://memory")
+        configuration.folder = folder.appending("home")
+        configuration.dialer = server
+        configuration.connectsAnonymously = true
+        let client = RepriseClient(configuration)
+        let (closed, tell) = AsyncStream.makeStream(of: Duration.self)
+        try await client.channel("general", of: Int.self).consume(as: "inbox") { _ in
+            let start = ContinuousClock.now
+            await client.close()
+            tell.yield(ContinuousClock.now - start)
+        }
+        let running = Task { try await client.run() }
+        var took = closed.makeAsyncIterator()
+        let time = try #require(await took.next())
+        #expect(time < .seconds(15), "\(time)")
+        _ = await running.result
+    }
+
     @Test("A run that is cancelled tells of no failure either")
     func cancelled() async throws {
         let reprise = try await open(MemoryServer())

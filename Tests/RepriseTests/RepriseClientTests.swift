@@ -508,11 +508,18 @@ struct RepriseClientTests {
         try first.record(tap("a"))
         let spool = home.appendingPathComponent("early/spool")
         try Data("nonsense".utf8).write(to: spool.appendingPathComponent("0-bad.json"))
+        // A record of another version of the app.
+        let payload = Data(#"{"gesture":{"id":"g"}}"#.utf8).base64EncodedString()
+        let file = #"{"version":1,"id":"g","kind":"early","source":"app","recordedAt":1"#
+        try Data("\(file),\"payload\":\"\(payload)\"}".utf8).write(
+            to: spool.appendingPathComponent("0-later.json"))
         let client = RepriseClient(configuration)
         let journal = try await client.journal
         #expect(try await journal.entry(tap("a").tapID) != nil)
         let aside = home.appendingPathComponent("early/aside").path
-        #expect(try FileManager.default.contentsOfDirectory(atPath: aside) == ["spool-0-bad.json"])
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: aside).sorted()
+                == ["spool-0-bad.json", "spool-0-later.json"])
         await client.close()
     }
 

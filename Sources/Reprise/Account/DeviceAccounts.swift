@@ -58,6 +58,8 @@ package actor DeviceAccounts {
     /// have come before, does not end it.
     private var isSignedInAgain = false
     private var isClosed = false
+    /// ``close()`` was called: nothing waits for handlers any more, because one may have called it.
+    private var isClosing = false
     /// A change is running; others wait for it.
     private var isChanging = false
     private nonisolated let changes = ConditionVariable()
@@ -166,7 +168,8 @@ package actor DeviceAccounts {
     /// Entries that wait in the anonymous journal move along, or end, as their kind says. The
     /// journal of a previous user is closed and keeps its work for the next time. If `user` is
     /// already signed in, the client dials again, as after
-    /// ``RepriseChannels/ConnectionState/stopped(_:)``.
+    /// ``RepriseChannels/ConnectionState/stopped(_:)``. A sign-out that had failed is finished
+    /// first.
     ///
     /// - Parameter user: the `sub` of the tokens.
     /// - Returns: the user's client.
@@ -181,6 +184,10 @@ package actor DeviceAccounts {
                 isSignedInAgain = true
                 await client.reconnect()
                 return client
+            }
+            // `account.json` would name the new user, and nobody remove the former one's journal.
+            if client == nil, let leaving = try folders.state().leaving {
+                finalLedger = try await journals.finishLeaving(leaving)
             }
             // A journal that cannot be opened must not cost the open account.
             let journal = try await journals.open(of: user)
@@ -206,8 +213,8 @@ package actor DeviceAccounts {
     /// Ends the signed-in user's account on this device, and continues anonymously.
     ///
     /// Unsent entries end as `dead`, with the reason `loggedOut`; then the journal is removed. The
-    /// server is told nothing. Once this has begun, the next opening finishes it even if the
-    /// process is killed, and ``finalLedger`` has the result.
+    /// server is told nothing. Once this has begun, the next opening or sign-in finishes it even if
+    /// the process is killed, and ``finalLedger`` has the result until a sign-in.
     ///
     /// - Returns: the outcomes of everything that the account had accepted: nothing is pending in
     ///   it.
@@ -332,7 +339,7 @@ package actor DeviceAccounts {
         user = nil
         runner?.cancel()
         await stopFeatures()
-        _ = await runner?.result
+        await changes.wait { runner == nil || isClosing }
         await former?.close()
     }
 
@@ -383,6 +390,7 @@ package actor DeviceAccounts {
                 task.cancel()
             }
             runner = nil
+            changes.notifyAll()
             if let featureError { throw featureError }
             // A client that was stopped for a change, or cancelled, has ended normally.
             guard client === running, !Task.isCancelled else { continue }
@@ -418,10 +426,12 @@ package actor DeviceAccounts {
         featuring = nil
     }
 
-    /// Closes the journal that is open.
+    /// Closes the journal that is open; waits for handlers as ``AccountClient/close()``.
     ///
     /// The user stays signed in.
     package func close() async {
+        isClosing = true
+        changes.notifyAll()
         await inTurn {
             isClosed = true
             await stop()

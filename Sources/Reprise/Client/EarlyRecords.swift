@@ -59,7 +59,7 @@ final class EarlyRecords: Sendable {
 
     private func read(into client: AccountClient) async throws -> SpoolReport {
         try await spool.drain { entry in
-            switch try ForeignJSON.decode(Record.self, from: entry.payload) {
+            switch try Self.record(in: entry.payload) {
             // Nobody waits here for a reply to be sent: that needs what is still to be opened.
             case .response(let response): try await client.record(response)
             case .event(let name, let properties, let id):
@@ -68,6 +68,16 @@ final class EarlyRecords: Sendable {
             case .link(let url, let id):
                 try await client.reminders?.open(url: url, id: try EntryID(id))
             }
+        }
+    }
+
+    /// - Throws: `.malformed`, so that its file is moved aside and does not block the rest.
+    private static func record(in payload: [UInt8]) throws -> Record {
+        do {
+            return try ForeignJSON.decode(Record.self, from: payload)
+        } catch {
+            throw RepriseError(
+                .malformed, "It is no record that this version of the app knows.", cause: error)
         }
     }
 }

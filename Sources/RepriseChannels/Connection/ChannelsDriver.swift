@@ -81,7 +81,7 @@ actor ChannelsDriver {
     /// - Throws: an error that makes a retry useless.
     func run() async throws {
         defer { expectRun(false) }
-        let device = try await store.device()
+        let device = try await device()
         isEnding = false
         var hasGivenUp = false
         defer {
@@ -110,6 +110,28 @@ actor ChannelsDriver {
                 if case .stopped = connectionStates.value { hasGivenUp = true }
                 throw error
             case .dial, nil: break
+            }
+        }
+    }
+
+    /// This device's id; read again while the disk fails.
+    private func device() async throws -> EntryID {
+        var failures = 0
+        while true {
+            do {
+                return try await store.device()
+            } catch {
+                failures += 1
+                guard
+                    let wait = ReaderRetryPolicy.wait(
+                        after: error, failures: failures, jitter: jitter)
+                else { throw error }
+                if failures == 1 {
+                    configuration.logger.tell(
+                        .error, "The journal cannot be read, and is tried again.",
+                        ["error": "\(error)"])
+                }
+                try await configuration.timekeeper.sleep(for: wait)
             }
         }
     }

@@ -175,13 +175,14 @@ package struct ChannelsMachine: Sendable {
         return output.take()
     }
 
-    /// The driver has ended.
+    /// The driver has ended, and each loader of a snapshot.
     package mutating func stopped() -> [Action] {
         connection.stopped()
         dialsAfterReload = false
         awaitsToken = false
         perform(tokens.abandoned(), at: .zero, jitter: 0)
         output.emit(.announce(.idle))
+        channels.stopped()
         channels.show(isClosed: true, &output)
         return output.take()
     }

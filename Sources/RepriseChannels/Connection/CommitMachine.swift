@@ -37,10 +37,11 @@ package struct CommitMachine: Sendable {
 
     package init() {}
 
-    /// Whether another batch has a place.
+    /// Whether another batch has a place: none while memory is stale, because the next dial's
+    /// reload would meet its write.
     package var mayRead: Bool {
         switch state {
-        case .idle, .writing: behind == nil
+        case .idle, .writing: behind == nil && !isStale
         case .pausing, .reloading: false
         }
     }

@@ -173,6 +173,11 @@ struct SubscriptionTable: Sendable {
         }
     }
 
+    /// The driver has ended.
+    mutating func stopped() {
+        for place in subscriptions.indices { subscriptions[place].machine.stopped() }
+    }
+
     mutating func timerFired(
         _ channel: ChannelName, at now: Duration, _ output: inout ChannelsOutput
     ) {

@@ -107,9 +107,14 @@ package final class ConversationFollower: Sendable {
     }
 
     private func read(directory: ChannelName) async throws {
-        let former = followed.withLock(\.reading)
-        guard former != directory else { return }
-        if let former {
+        if followed.withLock(\.reading) != directory { try await beginReading(directory) }
+        // Not subscribed to yet, too, if the subscription has failed before.
+        guard await !driver.isSubscribed(directory) else { return }
+        try await driver.subscribe(directory, states: states[directory])
+    }
+
+    private func beginReading(_ directory: ChannelName) async throws {
+        if let former = followed.withLock(\.reading) {
             try await readers.forget(.init(channel: former, name: Self.directoryReader))
         }
         try await readers.add(
@@ -125,7 +130,6 @@ package final class ConversationFollower: Sendable {
                 }
             })
         followed.withLock { ($0.reading, $0.isRead) = (directory, false) }
-        try await driver.subscribe(directory, states: states[directory])
     }
 
     /// The channels that the directory may be about to tell for the first time: until it is read to

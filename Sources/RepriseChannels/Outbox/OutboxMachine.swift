@@ -166,7 +166,7 @@ package struct OutboxMachine: Sendable {
         if refused.code == .predecessorMissing, after != nil { return RequeueInOrder(reason) }
         // Spread out, so that clients with the same answer do not retry at once.
         let wait = Self.kind.backoff.delay(failures: attempt, jitter: jitter)
-        return DispatchFailure.retry(after: (refused.retryAfter ?? .zero) + wait, reason)
+        return DispatchFailure.retry(after: refused.wait + wait, reason)
     }
 
     /// The server remembers ids for this long; after that a second sending could be stored as a

@@ -33,9 +33,18 @@ actor AtLeastOnceReader: Reader {
             if Task.isCancelled { machine.stopRequested() }
             switch machine.next(at: line.timekeeper.uptime(), wall: line.timekeeper.wall()) {
             case .loadDue(let now):
-                let due = try await line.due(at: now)
-                machine.dueLoaded(due.messages, next: due.next, at: now)
-            case .loadPage(let cursor): machine.pageLoaded(try await line.page(after: cursor))
+                do {
+                    let due = try await line.due(at: now)
+                    machine.dueLoaded(due.messages, next: due.next, at: now)
+                } catch is CancellationError where Task.isCancelled {
+                    // Finished work is still to be stored.
+                }
+            case .loadPage(let cursor):
+                do {
+                    machine.pageLoaded(try await line.page(after: cursor))
+                } catch is CancellationError where Task.isCancelled {
+                    // As above.
+                }
             case .dispatch(let arrived):
                 let error = await dispatch(arrived.message)
                 line.tell(arrived.message, error.map { "\($0)" })

@@ -172,8 +172,10 @@ final class ReaderLine: Sendable {
         // The moment is fixed here: a task that starts late, on a busy or frozen device, must not
         // add its delay.
         let now = timekeeper.uptime()
-        // A calendar that was set back must not make any wait longer than the longest backoff.
-        let left = min(max(timekeeper.wall().duration(to: due), .zero), options.backoff.longest)
+        // A calendar that was set back must not make any wait longer than the longest backoff; a
+        // backoff of nothing must not make one that reads without a rest.
+        let longest = max(options.backoff.longest, .seconds(1))
+        let left = min(max(timekeeper.wall().duration(to: due), .zero), longest)
         await signal.wait(until: now + left, by: timekeeper)
     }
 }

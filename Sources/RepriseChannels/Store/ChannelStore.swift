@@ -58,19 +58,23 @@ extension ChannelStore {
         try EntryID(try String.fetchOne(db, sql: "SELECT id FROM channelsDevice") ?? "")
     }
 
-    /// A log whose row cannot be read counts as one of a former epoch: everything is requested
-    /// anew, into a new log, and the ids in the former one tell the duplicates.
+    /// A log whose row cannot be read, or not be changed, counts as one of a former epoch:
+    /// everything is requested anew, into a new log, and the ids in the former one tell the
+    /// duplicates.
     package static func stored(_ channel: ChannelName, _ db: Database) throws -> Stored? {
+        // GRDB reads a text that has rotted into a blob; SQLite does not change its row.
+        let readable = try JournalSchema.readable("channelsLog", db)
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
-                    SELECT id, version, accepted, epoch, coverage, head FROM channelsLog
-                    WHERE channel = ? ORDER BY id DESC LIMIT 2
+                    SELECT id, version, accepted, epoch, coverage, head, \(readable)
+                    FROM channelsLog WHERE channel = ? ORDER BY id DESC LIMIT 2
                     """), arguments: [channel.text])
         guard let row = rows.first else { return nil }
         var position = LogPosition(
             log: try row.integer(0), version: 0, accepted: 0, hasFormer: rows.count > 1)
         do {
+            guard try row.checked(6) else { throw row.damaged("6") }
             let snapshot = try SnapshotRow.read(of: position.log, db)
             let (epoch, coverage) = (try Epoch(row.text(3)), try Coverage(parsing: row.text(4)))
             let head = try row.integer(5)

@@ -74,6 +74,9 @@ package struct SnapshotLoading: Sendable {
         return isAsking
     }
 
+    /// Nobody loads it any more: the next connection asks the app again.
+    package mutating func abandoned() { (isRequested, isAsking) = (false, false) }
+
     /// - Returns: false if another has taken its place.
     package mutating func taken(_ snapshot: Snapshot) -> Bool {
         guard current == snapshot else { return false }

@@ -264,7 +264,7 @@ package struct SubscriptionMachine: Sendable {
         }
         fruitless += 1
         let wait = settings.askAgain.delay(failures: fruitless, jitter: jitter)
-        mode = .resting(until: now + max(wait, refused.retryAfter ?? .zero), wasRefused: true)
+        mode = .resting(until: now + max(wait, refused.wait), wasRefused: true)
         return show(.stalled(missing: missing)) + arm()
     }
 
@@ -295,6 +295,9 @@ package struct SubscriptionMachine: Sendable {
         sawActivity = false
         return show(waiting)
     }
+
+    /// The driver has ended, and the app's loader with it.
+    package mutating func stopped() { snapshots.abandoned() }
 
     /// A timer that fires late or early re-arms; only the clock counts.
     package mutating func timerFired(at now: Duration) -> [Action] {
