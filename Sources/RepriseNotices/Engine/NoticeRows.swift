@@ -159,7 +159,7 @@ struct NoticeChannelRow: Hashable, Sendable {
     var unread: Int64
     /// Whether `unread` was counted here up to the head.
     var isExact: Bool
-    /// A push has counted messages up to there.
+    /// A push has counted messages up to there; below zero: they never arrive.
     var wanted: Int64
 
     /// - Throws: ``RepriseCore/RepriseError`` `.corrupt` if it cannot be read.

@@ -491,6 +491,49 @@ import Testing
         await device.close()
     }
 
+    @Test(
+        "A push's figure ends with its channel, left or refused, and a late push does not bring it back",
+        arguments: [false, true])
+    func channelEnded(isRefused: Bool) async throws {
+        let device = try await stage.open(system: system, channels: ["general", "other"])
+        try stage.publish()
+        try stage.publish(to: "other")
+        try await device.live(through: 1)
+        try await device.live("other", through: 1)
+        let push = try NoticeFixture.payload(
+            .random(), seq: 2, head: 2, badge: (5, asOf: 20), kind: .badge)
+        try await device.notices.receivedPush(push)
+        #expect(system.badge == 5)
+        if isRefused {
+            try stage.server.setMembers(["grace"], of: "general")
+        } else {
+            try await device.reprise.channel("general").unsubscribe()
+        }
+        let own = isRefused ? 1 : 2
+        try await becomes("the device's own figure holds", own) { system.badge }
+        try await device.notices.receivedPush(push)
+        #expect(system.badge == own && device.notices.badge.asOf == nil)
+        try await device.reprise.channel("other").markRead(through: 1)
+        try await becomes("reading lowers it", own - 1) { system.badge }
+        await device.close()
+    }
+
+    @Test("A push's figure does not hold for a refused channel of which nothing has come")
+    func refusedFromAfar() async throws {
+        try stage.server.setMembers(["grace"], of: "secret")
+        let device = try await stage.open(system: system, channels: ["general", "secret"])
+        try stage.publish()
+        try await device.live(through: 1)
+        try await eventually("it is refused") {
+            if case .refused = try device.reprise.channel("secret").state { true } else { false }
+        }
+        try await device.notices.receivedPush(
+            try NoticeFixture.payload(
+                .random(), seq: 2, channel: "secret", head: 2, badge: (5, asOf: 20), kind: .badge))
+        #expect(system.badge == 1)
+        await device.close()
+    }
+
     @Test("An epoch anew: nothing of its log is shown")
     func epoch() async throws {
         let device = try await stage.open(system: system)
