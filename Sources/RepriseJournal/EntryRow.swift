@@ -46,7 +46,10 @@ struct EntryRow: Sendable {
         let payload: Data = try value(13)
         let attempt: Int = try value(8)
         failures = try value(9)
-        guard payload.count <= JournalLimits.payloadBytes, attempt >= 0, failures >= 0 else {
+        let counts = 0...Int(Int32.max)
+        guard payload.count <= JournalLimits.payloadBytes, counts.contains(attempt),
+            counts.contains(failures)
+        else {
             throw Broken(seq: seq, why: "a number is out of its bounds")
         }
         self.seq = seq

@@ -86,7 +86,8 @@ struct NoticeStore: Sendable {
         }
         let came = try messages.newest(
             of: channel, in: log, after: row.cursor, limit: NoticeLimits.looked, db)
-        let bulk = max(0, log.arrival - row.cursor - Int64(came.count))
+        let behind = log.arrival > row.cursor ? log.arrival - row.cursor : 0
+        let bulk = max(0, behind - Int64(came.count))
         var unread = try unread(in: channel, log, row, came, bulk: bulk, db)
         if flow?.isRefused == true {
             unread = (0, false)
@@ -138,7 +139,7 @@ struct NoticeStore: Sendable {
         at channel: ChannelName, _ former: NoticeChannelRow?, _ flow: NoticeFlow?,
         _ moment: Moment, _ db: Database
     ) throws {
-        let counted = try messages.unread(in: channel, db)
+        let counted = try counted(channel, db)
         guard former != nil || counted.count > 0 else { return }
         var row = former ?? NoticeChannelRow(heardOf: channel)
         guard row.log == NoticeChannelRow.noLog else { return }
@@ -167,8 +168,15 @@ struct NoticeStore: Sendable {
             return (min(row.unread + Int64(more), WireLimits.unreadCounted), true)
         }
         // The server may have counted messages that are still on their way here.
-        let unread = try messages.unread(in: channel, db)
+        let unread = try counted(channel, db)
         return (unread.count, log.isComplete && unread.head <= log.head)
+    }
+
+    /// The unread messages; a stored count that no count can be is cut.
+    private func counted(_ channel: ChannelName, _ db: Database) throws -> Unread {
+        var unread = try messages.unread(in: channel, db)
+        unread.count = min(max(0, unread.count), WireLimits.unreadCounted)
+        return unread
     }
 
     /// Decides about new messages.
