@@ -280,6 +280,41 @@ struct AccountChainsTests {
         await home.close()
     }
 
+    @Test("a slot whose time is over before the account is open is given back")
+    func slotBeforeOpening() async throws {
+        let folder = try TemporaryFolder()
+        let (gate, letGo) = AsyncStream.makeStream(of: Void.self)
+        let seen = Seen<String>()
+        let chain = Chain<String>("stuck") { text in Work("stuck", Stuck.self) { _ in text } }
+        var configuration = RepriseConfiguration(server: "http://memory")
+        configuration.folder = folder.appending("home")
+        configuration.dialer = MemoryServer()
+        configuration.clock = ManualClock()
+        configuration.tokens = { request in try AccessToken("\(request.user.text).Yg.1") }
+        configuration.chains = Chains.Configuration(
+            workers: [Stuck(seen: seen, gate: gate)], chains: [chain])
+        let first = RepriseClient(configuration)
+        try await first.signIn("ada", tokens: nil)
+        try await first.chains.start(chain, input: "it")
+        let running = Task { try await first.run() }
+        try await eventually("it runs") { seen.all == ["run"] }
+        running.cancel()
+        _ = await running.result
+        await first.close()
+        // As if the process had been killed during a sign-out, which the opening finishes.
+        try Data(#"{"version":1,"leaving":"ada"}"#.utf8)
+            .write(to: folder.appending("home/account.json"))
+        let client = RepriseClient(configuration)
+        let slot = MemorySlot("reprise.chains")
+        let use = Task { await client.use(slot) }
+        try await eventually("the account is being opened") { seen.all.last == "abandoned it" }
+        slot.expire()
+        try await becomes("it is given back", [false]) { slot.completed }
+        await use.value
+        letGo.finish()
+        await client.close()
+    }
+
     private static func open(
         _ folder: TemporaryFolder, _ configuration: AccountClient.Configuration
     ) async throws -> DeviceAccounts {
