@@ -66,15 +66,9 @@
                 id = .invalid
             }
             id = application.beginBackgroundTask(withName: "reprise") {
-                // The client is told before the task ends, and closes its connection.
-                Task {
-                    await client.background(granted: .zero)
-                    end()
-                }
-                Task {
-                    try? await Task.sleep(for: BackgroundTime.closing)
-                    end()
-                }
+                Task { await client.background(granted: .zero) }
+                // Not once the client is done: the system ends an app whose task outlasts this.
+                end()
             }
             let granted = BackgroundTime.granted(remaining: application.backgroundTimeRemaining)
             Task {

@@ -28,7 +28,7 @@ package enum NoticeTables {
         CREATE INDEX noticesMessageByTime ON noticesMessage (decided);
 
         -- One a channel. Everything up to `cursor` was looked at. Up to `before` nothing is news. `unread` is in the total.
-        -- wanted: a push has counted up to there, and our log is not there yet.
+        -- wanted: a push has counted up to there, and our log is not there yet; below zero: it never will be.
         CREATE TABLE noticesChannel (
             channel TEXT PRIMARY KEY,
             log INTEGER NOT NULL,

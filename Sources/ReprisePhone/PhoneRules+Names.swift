@@ -91,6 +91,7 @@ extension PhoneRules {
         // Behind the others: a seed draws those as before.
         Rule("keyWindow", \.keyWindow),
         Rule("communicationInFocus", \.communicationInFocus),
+        Rule("deviceCalendar", \.deviceCalendar),
     ]
 
     /// The default rules, and one variant for each other value of each rule: for tests.

@@ -1,5 +1,5 @@
-/// Behaviours that Apple's documentation leaves open: `docs/phone.md` has a row for each, and tests
-/// run each value.
+/// Behaviours that Apple's documentation leaves open, and the user's choice of a calendar:
+/// `docs/phone.md` has a row for each, and tests run each value.
 ///
 /// Each rule is named after the question, each value after its answer. The default is the value
 /// that is documented for a neighbouring case or reported most; it may be wrong.
@@ -283,6 +283,16 @@ public struct PhoneRules: Hashable, Sendable, Codable {
         case breaksThrough
     }
 
+    /// The calendar that the user has set, for a calendar trigger that names none.
+    public enum DeviceCalendar: String, PhoneRuleValue {
+        /// The years of most countries.
+        case gregorian
+        /// The default in Thailand: 543 years ahead.
+        case buddhist
+        /// Years of the emperor's era.
+        case japanese
+    }
+
     /// Beyond 64 pending local notifications.
     public var beyondPendingLimit = BeyondPendingLimit.soonestKept
     /// Pending local notifications, when the device is restarted.
@@ -353,6 +363,8 @@ public struct PhoneRules: Hashable, Sendable, Codable {
     public var keyWindow = KeyWindow.atActivation
     /// A notification that names whose message it is, in a Focus.
     public var communicationInFocus = CommunicationInFocus.listed
+    /// A calendar trigger that names no calendar.
+    public var deviceCalendar = DeviceCalendar.gregorian
     /// A removed app that is installed again.
     public var removedApp = RemovedApp.forgotten
     /// The pause before a transfer is tried again, in seconds; it doubles with each attempt, up to

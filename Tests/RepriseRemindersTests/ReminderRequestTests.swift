@@ -1,6 +1,7 @@
 import Foundation
 import RepriseCore
 import RepriseReminders
+import RepriseTesting
 import Testing
 
 @Suite("Requests of reminders")
@@ -105,6 +106,35 @@ struct ReminderRequestTests {
                 try Self.first(Schedule(.daily, at: times), after: 1_774_700_000), sort: "goal",
                 in: Self.berlin))
         #expect(never.timeZone == nil && [never.day, never.hour, never.minute] == [29, 3, 30])
+    }
+
+    @Test(
+        "a reminder rings on a device with another calendar, by the clock of the place where it is",
+        arguments: [Calendar.Identifier.gregorian, .buddhist, .japanese])
+    func deviceCalendar(_ calendar: Calendar.Identifier) async throws {
+        let clock = ManualClock(milliseconds: 1_795_258_800_000)
+        let system = MemoryNotifications(clock: clock, zone: Self.berlin, calendar: calendar)
+        let planned = try Self.first(
+            Schedule(.daily, at: [TimeOfDay(7, 30)]), after: 1_795_258_800)
+        let request = ReminderRequest(planned, sort: "goal", in: Self.berlin).request
+        // As the stand-in phone keeps it.
+        let stored = try JSONDecoder().decode(
+            NotificationRequest.self, from: JSONEncoder().encode(request))
+        #expect(stored == request)
+        try await system.connect().add(stored)
+        #expect(system.due == [planned.id: planned.at])
+        system.travel(to: try #require(TimeZone(identifier: "Asia/Tokyo")))
+        #expect(system.due == [planned.id: planned.at.advanced(by: .seconds(-8 * 3_600))])
+        clock.advance(by: .seconds(86_400))
+        #expect(system.delivered.map(\.request) == [request])
+    }
+
+    @Test("a pending request of an earlier version, which named no calendar, is not right any more")
+    func earlierVersion() throws {
+        let planned = try Self.first(
+            Schedule(.daily, at: [TimeOfDay(7, 30)]), after: 1_795_258_800)
+        let request = ReminderRequest(planned, sort: "goal", in: Self.berlin)
+        #expect(request.print != "04c75b02e0e465a0fdcba15682a19b92")
     }
 
     @Test("a snooze and a test ring at their moment, rounded up to the second")

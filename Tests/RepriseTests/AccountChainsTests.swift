@@ -1,5 +1,7 @@
 import Foundation
+import GRDB
 import Reprise
+import RepriseJournal
 import RepriseTestSupport
 import RepriseTesting
 import Synchronization
@@ -98,6 +100,37 @@ struct AccountChainsTests {
         try await home.signOut()
         let empty = try #require(try await home.current.chains)
         #expect(try await empty.list().isEmpty)
+        await home.close()
+    }
+
+    @Test("a chain whose number of attempts is damaged ends in the account that signs in")
+    func damagedAttempts() async throws {
+        let (gate, letGo) = AsyncStream.makeStream(of: Void.self)
+        let seen = Seen<String>()
+        let chain = Chain<String>("stuck") { text in Work("stuck", Stuck.self) { _ in text } }
+        var configuration = AccountClient.Configuration()
+        configuration.chains = Chains.Configuration(
+            workers: [Stuck(seen: seen, gate: gate)], chains: [chain])
+        let home = try await Self.open(try TemporaryFolder(), configuration)
+        let anonymous = try await home.current
+        let before = try #require(anonymous.chains)
+        let id = try await before.start(chain, input: "it")
+        var running = Task { try await before.run() }
+        try await eventually("it runs") { seen.all == ["run"] }
+        running.cancel()
+        _ = await running.result
+        try await anonymous.journal.write { db in
+            try db.execute(sql: "UPDATE chainTask SET attempts = 9223372036854775807")
+            try db.execute(sql: "UPDATE entry SET attempt = 1 WHERE kind = 'chains'")
+        }
+        let after = try #require(try await home.signIn(as: Self.ada).chains)
+        running = Task { try await after.run() }
+        try await eventually("it is quarantined") {
+            try await after.status(id)?.state == .quarantined
+        }
+        running.cancel()
+        _ = await running.result
+        letGo.finish()
         await home.close()
     }
 
@@ -243,6 +276,41 @@ struct AccountChainsTests {
         #expect(await home.user == nil)
         letGo.finish()
         await home.close()
+    }
+
+    @Test("a slot whose time is over before the account is open is given back")
+    func slotBeforeOpening() async throws {
+        let folder = try TemporaryFolder()
+        let (gate, letGo) = AsyncStream.makeStream(of: Void.self)
+        let seen = Seen<String>()
+        let chain = Chain<String>("stuck") { text in Work("stuck", Stuck.self) { _ in text } }
+        var configuration = RepriseConfiguration(server: "http://memory")
+        configuration.folder = folder.appending("home")
+        configuration.dialer = MemoryServer()
+        configuration.clock = ManualClock()
+        configuration.tokens = { request in try AccessToken("\(request.user.text).Yg.1") }
+        configuration.chains = Chains.Configuration(
+            workers: [Stuck(seen: seen, gate: gate)], chains: [chain])
+        let first = RepriseClient(configuration)
+        try await first.signIn("ada", tokens: nil)
+        try await first.chains.start(chain, input: "it")
+        let running = Task { try await first.run() }
+        try await eventually("it runs") { seen.all == ["run"] }
+        running.cancel()
+        _ = await running.result
+        await first.close()
+        // As if the process had been killed during a sign-out, which the opening finishes.
+        try Data(#"{"version":1,"leaving":"ada"}"#.utf8)
+            .write(to: folder.appending("home/account.json"))
+        let client = RepriseClient(configuration)
+        let slot = MemorySlot("reprise.chains")
+        let use = Task { await client.use(slot) }
+        try await eventually("the account is being opened") { seen.all.last == "abandoned it" }
+        slot.expire()
+        try await becomes("it is given back", [false]) { slot.completed }
+        await use.value
+        letGo.finish()
+        await client.close()
     }
 
     private static func open(

@@ -185,7 +185,8 @@ extension RepriseClient {
     /// Uses background time that the system has granted for one of ``backgroundTasks``; returns
     /// when the slot is given back.
     public func use(_ slot: any BackgroundSlot) async {
-        guard let account = try? await accounts.opened().current else {
+        let slot = WatchedSlot(slot)
+        guard let account = await account(before: slot) else {
             return await slot.complete(success: false)
         }
         if slot.id == configuration.chains?.slotID, let chains = account.chains {
@@ -196,6 +197,18 @@ extension RepriseClient {
         } else {
             await slot.complete(success: false)
         }
+    }
+
+    /// The current account; nil if it cannot be opened, or not before the slot is over.
+    private func account(before slot: WatchedSlot) async -> AccountClient? {
+        let race = Race<AccountClient?>()
+        Task { [accounts] in race.end(.success(try? await accounts.opened().current)) }
+        let expiry = Task {
+            await slot.expired()
+            race.end(.success(nil))
+        }
+        defer { expiry.cancel() }
+        return try? await race.value()
     }
 }
 

@@ -145,7 +145,9 @@ enum ChainAdoption {
         let column = isCompensation ? "undoAttempts" : "attempts"
         let attempts = row[column].flatMap(Int.fromDatabaseValue) ?? 0
         task["chain"] = chain.databaseValue
-        task[column] = (attempts + tried).databaseValue
+        // A damaged number is out of bounds there, too.
+        let (sum, isOverflow) = attempts.addingReportingOverflow(tried)
+        task[column] = (isOverflow ? attempts : sum).databaseValue
         (task["entry"], task["hold"], task["after"]) = (.null, .null, .null)
         let open = [TaskState.intended.rawValue, TaskState.held.rawValue].map(\.databaseValue)
         if let state = row["state"], open.contains(state) {

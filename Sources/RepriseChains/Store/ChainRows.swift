@@ -108,8 +108,8 @@ package struct TaskRow: Sendable {
         failures = try value(8)
         compensationAttempts = try value(14)
         takenBack = try value(15)
-        guard [round, attempts, failures, compensationAttempts, takenBack].allSatisfy({ $0 >= 0 })
-        else {
+        let numbers = [round, attempts, failures, compensationAttempts, takenBack]
+        guard numbers.allSatisfy({ (0...Int(Int32.max)).contains($0) }) else {
             throw ChainRow.Broken(description: "a number of the task \(place) is out of bounds")
         }
         intendedAt = Int64.fromDatabaseValue(row[9]).map { WallTime(milliseconds: $0) }

@@ -10,7 +10,7 @@ import RepriseJournal
 /// been replaced, and does nothing.
 package enum ChainSchedules {
     /// A wait that differs by less from what it should be is left.
-    private static let tolerance: Int64 = 1_000
+    private static let tolerance: Duration = .seconds(1)
 
     package static func isAny(_ db: Database) throws -> Bool {
         try Bool.fetchOne(
@@ -152,9 +152,11 @@ package enum ChainSchedules {
                 db, sql: "SELECT state, due FROM entry WHERE id = ?", arguments: [row.entry])
             switch found.flatMap({ Int.fromDatabaseValue($0[0]) }) {
             case 2:
-                let due = found.flatMap { Int64.fromDatabaseValue($0[1]) } ?? now.milliseconds
+                let due =
+                    found.flatMap { Int64.fromDatabaseValue($0[1]) }
+                    .map(WallTime.init(milliseconds:)) ?? now
                 if let next = times.next(at: now, in: zone), times == row.times,
-                    abs(next.milliseconds - due) < tolerance
+                    max(due.duration(to: next), next.duration(to: due)) < tolerance
                 {
                     continue
                 }

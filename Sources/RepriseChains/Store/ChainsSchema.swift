@@ -227,7 +227,8 @@ enum ChainTables {
                     UNION ALL SELECT state, count FROM chainRetired
                     """))
         for row in rows {
-            let count = Int64.fromDatabaseValue(row[1]) ?? 0
+            // A damaged number must not overflow the sum.
+            let count = min(max(0, Int64.fromDatabaseValue(row[1]) ?? 0), 1 << 48)
             sum.accepted += count
             guard let code = Int.fromDatabaseValue(row[0]), let state = ChainState(rawValue: code),
                 let outcome = state.outcome

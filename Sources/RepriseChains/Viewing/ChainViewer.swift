@@ -235,7 +235,7 @@ package struct ChainViewer: Sendable {
             compensation: Int.fromDatabaseValue(row["undo"]).flatMap(
                 CompensationState.init(rawValue:)),
             hold: text(row, "hold"),
-            attempts: integer(row, "attempts") + integer(row, "entryAttempt"),
+            attempts: attempts(row),
             failures: integer(row, "failures"), isInFlight: entry == inFlight,
             nextAttempt: entry == delayed ? time(row, "entryDue") : nil,
             startedAt: time(row, "startedAt"), endedAt: time(row, "endedAt"),
@@ -274,6 +274,13 @@ package struct ChainViewer: Sendable {
     }
 
     // MARK: Columns, whatever is in them
+
+    /// With those of the intent under way; a damaged number as it is.
+    private static func attempts(_ row: Row) -> Int64 {
+        let earlier = integer(row, "attempts")
+        let (sum, isOverflow) = earlier.addingReportingOverflow(integer(row, "entryAttempt"))
+        return isOverflow ? earlier : sum
+    }
 
     private static func integer(_ row: Row, _ column: String) -> Int64 {
         Int64.fromDatabaseValue(row[column]) ?? 0

@@ -6,6 +6,7 @@ public enum NotificationTrigger: Hashable, Sendable, Codable {
     /// least 60 seconds.
     case after(seconds: Double, repeats: Bool)
     /// When the calendar matches these components (`UNCalendarNotificationTrigger`), in the
-    /// device's time zone if they name none.
+    /// device's time zone if they name none, and in the calendar that the person has set if they
+    /// name none: a request with a year names its calendar.
     case calendar(DateComponents, repeats: Bool)
 }

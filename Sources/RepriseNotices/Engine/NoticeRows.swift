@@ -99,6 +99,10 @@ enum NoticeRows {
         machine.alerts = try row.checked("alerts")
         machine.unconfirmed = try row.checked("unconfirmed")
         machine.ended = try row.checked("ended")
+        for (column, count) in [("alerts", machine.alerts), ("unconfirmed", machine.unconfirmed)]
+        where !(0...Int(Int32.max)).contains(count) {
+            throw row.damaged(column)
+        }
         found.machine = machine
         found.content = (try row.checked("content") as Data?).flatMap {
             try? JSONDecoder().decode(NotificationContent.self, from: $0)
@@ -159,7 +163,7 @@ struct NoticeChannelRow: Hashable, Sendable {
     var unread: Int64
     /// Whether `unread` was counted here up to the head.
     var isExact: Bool
-    /// A push has counted messages up to there.
+    /// A push has counted messages up to there; below zero: they never arrive.
     var wanted: Int64
 
     /// - Throws: ``RepriseCore/RepriseError`` `.corrupt` if it cannot be read.
@@ -171,12 +175,17 @@ struct NoticeChannelRow: Hashable, Sendable {
                     wanted FROM noticesChannel WHERE channel = ?
                     """), arguments: [channel.text])
         return try row.map { row in
-            NoticeChannelRow(
+            let found = NoticeChannelRow(
                 channel: channel, log: try row.checked(0), mark: try row.checked(1),
                 cursor: try row.checked(2), before: try row.checked(3), read: try row.checked(4),
                 start: try row.checked(5), dismissed: try row.checked(6),
                 head: try row.checked(7), unread: try row.checked(8),
                 isExact: try row.checked(9), wanted: try row.checked(10))
+            guard found.cursor >= 0 else { throw row.damaged("cursor") }
+            guard (0...WireLimits.unreadCounted).contains(found.unread) else {
+                throw row.damaged("unread")
+            }
+            return found
         }
     }
 

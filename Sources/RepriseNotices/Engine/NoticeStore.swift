@@ -86,9 +86,13 @@ struct NoticeStore: Sendable {
         }
         let came = try messages.newest(
             of: channel, in: log, after: row.cursor, limit: NoticeLimits.looked, db)
-        let bulk = max(0, log.arrival - row.cursor - Int64(came.count))
+        let behind = log.arrival > row.cursor ? log.arrival - row.cursor : 0
+        let bulk = max(0, behind - Int64(came.count))
         var unread = try unread(in: channel, log, row, came, bulk: bulk, db)
-        if flow?.isRefused == true { unread = (0, false) }
+        if flow?.isRefused == true {
+            unread = (0, false)
+            row.voidPushes()
+        }
         try NoticeBadgeRow.add(unread.count - (former?.unread ?? 0), db)
         row.unread = unread.count
         row.isExact = unread.isExact
@@ -135,7 +139,7 @@ struct NoticeStore: Sendable {
         at channel: ChannelName, _ former: NoticeChannelRow?, _ flow: NoticeFlow?,
         _ moment: Moment, _ db: Database
     ) throws {
-        let counted = try messages.unread(in: channel, db)
+        let counted = try counted(channel, db)
         guard former != nil || counted.count > 0 else { return }
         var row = former ?? NoticeChannelRow(heardOf: channel)
         guard row.log == NoticeChannelRow.noLog else { return }
@@ -143,6 +147,7 @@ struct NoticeStore: Sendable {
         (row.unread, row.head) = (counted.count, counted.head)
         // What a push has counted never arrives: only a later count of the server takes its place.
         if flow == nil, counted.head == 0 { row.wanted = 0 }
+        if flow?.isRefused == true { row.voidPushes() }
         if row != former { try row.write(at: moment.wall, db) }
     }
 
@@ -163,8 +168,15 @@ struct NoticeStore: Sendable {
             return (min(row.unread + Int64(more), WireLimits.unreadCounted), true)
         }
         // The server may have counted messages that are still on their way here.
-        let unread = try messages.unread(in: channel, db)
+        let unread = try counted(channel, db)
         return (unread.count, log.isComplete && unread.head <= log.head)
+    }
+
+    /// The unread messages; a stored count that no count can be is cut.
+    private func counted(_ channel: ChannelName, _ db: Database) throws -> Unread {
+        var unread = try messages.unread(in: channel, db)
+        unread.count = min(max(0, unread.count), WireLimits.unreadCounted)
+        return unread
     }
 
     /// Decides about new messages.
@@ -429,7 +441,9 @@ struct NoticeStore: Sendable {
         // notifications.
         var row =
             try channelRow(hint.channel, db) ?? NoticeChannelRow(heardOf: hint.channel)
-        if hint.badge != nil { row.wanted = max(row.wanted, hint.head) }
+        if hint.badge != nil, hint.head > Int64(clamping: row.wanted.magnitude) {
+            row.wanted = hint.head
+        }
         if hint.kind == .dismiss { row.dismissed = max(row.dismissed, hint.seq) }
         try row.write(at: now, db)
     }
@@ -547,12 +561,15 @@ struct NoticeStore: Sendable {
         return mirror.fitted(order: order)
     }
 
-    /// The app has left a channel: its notifications are removed.
+    /// The app has left a channel: its notifications are removed, and nothing of it is waited for.
     func leave(_ channel: ChannelName, at now: WallTime, _ db: Database) throws {
         for var row in try NoticeRows.standing(in: channel, db) {
             _ = NoticeMachine.take(.ended("left"), &row.machine)
             try NoticeRows.write(row, at: now, db)
         }
+        guard var row = try channelRow(channel, db), row.wanted > 0 else { return }
+        row.voidPushes()
+        try row.write(at: now, db)
     }
 }
 
@@ -573,6 +590,11 @@ extension NoticeChannelRow {
         self.init(
             channel: channel, log: Self.noLog, mark: "", cursor: 0, before: 0, read: 0, start: 0,
             dismissed: 0, head: 0, unread: 0, isExact: false, wanted: 0)
+    }
+
+    /// What pushes have counted never arrives: also a late one counts only if it is newer.
+    fileprivate mutating func voidPushes() {
+        if wanted > 0 { wanted = -wanted }
     }
 
     /// The log was restarted: nothing up to its head is new, and pushes of the former one are void.

@@ -31,7 +31,8 @@ package struct ExtensionBadge: Hashable, Sendable {
         var seen: Set<String> = []
         for record in records where record.isUnread && seen.insert(record.id).inserted {
             let isCounted = newest.map { has($0, counted: record) } ?? has(mirror, counted: record)
-            if !isCounted { badge.count += 1 }
+            // The mirror's may be any number.
+            if !isCounted, badge.count < .max { badge.count += 1 }
         }
         return badge
     }

@@ -30,7 +30,8 @@ package enum TriggerTime: Hashable, Sendable, Codable {
                 return .calendar(now.wall.advanced(by: .seconds(seconds)))
             }
         case .calendar(var components, _):
-            var calendar = components.calendar ?? Calendar(identifier: .gregorian)
+            var calendar =
+                components.calendar ?? Calendar(identifier: rules.deviceCalendar.identifier)
             calendar.timeZone =
                 components.timeZone ?? TimeZone(identifier: zone) ?? calendar.timeZone
             // They say which calendar, not which date.
@@ -42,6 +43,16 @@ package enum TriggerTime: Hashable, Sendable, Codable {
             guard let next else { return nil }
             return .calendar(
                 WallTime(milliseconds: Int64((next.timeIntervalSince1970 * 1_000).rounded())))
+        }
+    }
+}
+
+extension PhoneRules.DeviceCalendar {
+    fileprivate var identifier: Calendar.Identifier {
+        switch self {
+        case .gregorian: .gregorian
+        case .buddhist: .buddhist
+        case .japanese: .japanese
         }
     }
 }

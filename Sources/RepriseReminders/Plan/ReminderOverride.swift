@@ -63,8 +63,7 @@ package struct ReminderOverride: Hashable, Sendable, Codable {
     /// When the system rings it: to the second, and not before ``until``.
     package var rings: WallTime {
         let part = until.milliseconds % 1_000
-        let whole = until.milliseconds - part
-        return WallTime(milliseconds: part > 0 ? whole + 1_000 : whole)
+        return until.advanced(by: .milliseconds(part > 0 ? 1_000 - part : -part))
     }
 
     package var key: Key { Key(entity: entity, reminder: reminder, occurrence: occurrence) }

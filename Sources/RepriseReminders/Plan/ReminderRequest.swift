@@ -52,6 +52,15 @@ package struct ReminderRequest: Hashable, Sendable {
         return info
     }
 
+    /// Named in each request: without one the system reads a date in the calendar that the person
+    /// has set, and 2026 in the Buddhist one is long past. Its zone is the device's wherever that
+    /// is, so that a request without a zone follows the device.
+    private static let calendar: Calendar = {
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = .autoupdatingCurrent
+        return calendar
+    }()
+
     /// The wall-clock time at which it rings, so that it follows the device; or the exact moment in
     /// UTC for a snooze, a test, an hour that exists twice, or a zone whose offset is no whole
     /// minute.
@@ -67,7 +76,7 @@ package struct ReminderRequest: Hashable, Sendable {
         else { return exact(planned.at) }
         let isFixed = planned.reminder.schedule.zone != .device
         return DateComponents(
-            timeZone: isFixed ? zone : nil, year: occurrence.date.year,
+            calendar: calendar, timeZone: isFixed ? zone : nil, year: occurrence.date.year,
             month: occurrence.date.month, day: occurrence.date.day, hour: occurrence.time.hour,
             minute: occurrence.time.minute)
     }
@@ -79,16 +88,17 @@ package struct ReminderRequest: Hashable, Sendable {
         let rest = Int(seconds - day * 86_400)
         let date = LocalDate(number: day)
         return DateComponents(
-            timeZone: .gmt, year: date.year, month: date.month, day: date.day,
+            calendar: calendar, timeZone: .gmt, year: date.year, month: date.month, day: date.day,
             hour: rest / 3_600, minute: rest / 60 % 60, second: rest % 60)
     }
 
+    /// With the calendar, so that a request of an earlier version, which named none, is replaced.
     private static func text(_ components: DateComponents) -> String {
         let numbers = [
             components.year, components.month, components.day, components.hour, components.minute,
             components.second,
         ]
-        return (components.timeZone?.identifier ?? "device") + " "
+        return (components.timeZone?.identifier ?? "device") + " gregorian "
             + numbers.map { $0.map(String.init) ?? "-" }.joined(separator: " ")
     }
 }

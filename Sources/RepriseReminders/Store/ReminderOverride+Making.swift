@@ -2,6 +2,11 @@ package import Foundation
 package import RepriseCore
 
 extension ReminderOverride {
+    /// The years of ``RepriseCore/LocalDate``: what is stored beyond them is damaged, and no
+    /// calendar computes with it.
+    static let times =
+        WallTime(milliseconds: -62_135_596_800_000)...WallTime(milliseconds: 253_402_300_799_999)
+
     /// One occurrence rings then, and not at its own time, if that is still ahead.
     ///
     /// - Throws: ``RepriseCore/RepriseError`` `.malformed`.
@@ -27,6 +32,7 @@ extension ReminderOverride {
     ) -> ReminderOverride {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = zone
+        let now = min(max(now, times.lowerBound), times.upperBound)
         let date = Date(timeIntervalSince1970: Double(now.milliseconds) / 1_000)
         let day = calendar.dateComponents([.year, .month, .day], from: date)
         let end = calendar.dateInterval(of: .day, for: date)?.end ?? date.addingTimeInterval(86_400)

@@ -27,12 +27,13 @@ package struct ReminderPlanStore: Sendable {
             guard let entity = String.fromDatabaseValue(row[0]),
                 let reminder = String.fromDatabaseValue(row[1]),
                 let occurrence = String.fromDatabaseValue(row[2]),
-                let until = Int64.fromDatabaseValue(row[4]),
+                let until = Int64.fromDatabaseValue(row[4]).map(WallTime.init(milliseconds:)),
+                ReminderOverride.times.contains(until),
                 let what = what(String.fromDatabaseValue(row[3]), String.fromDatabaseValue(row[5]))
             else { return nil }
             return ReminderOverride(
                 entity: entity, reminder: reminder, occurrence: occurrence, what: what,
-                until: WallTime(milliseconds: until),
+                until: until,
                 said: Int64.fromDatabaseValue(row[6]).map(WallTime.init(milliseconds:)))
         }
     }

@@ -37,7 +37,8 @@ public final class MemoryNotifications: Sendable {
 
     struct State {
         var settings: NotificationSettings
-        var zone: TimeZone
+        /// The device's, in its zone.
+        var calendar: Calendar
         var beyond: BeyondLimit
         var pending: [String: Pending] = [:]
         var delivered: [DeliveredNotification] = []
@@ -59,17 +60,20 @@ public final class MemoryNotifications: Sendable {
     /// - Parameters:
     ///   - clock: the clock it rings by.
     ///   - zone: the device's zone.
+    ///   - calendar: the calendar that the person has set: a trigger that names none is read in it.
     ///   - authorization: the person's permission.
     ///   - beyond: which of more than 64 are kept.
     public init(
-        clock: ManualClock, zone: TimeZone = .gmt,
+        clock: ManualClock, zone: TimeZone = .gmt, calendar: Calendar.Identifier = .gregorian,
         authorization: NotificationSettings.Authorization = .authorized,
         beyond: BeyondLimit = .soonestKept
     ) {
         self.clock = clock
+        var device = Calendar(identifier: calendar)
+        device.timeZone = zone
         state = Mutex(
             State(
-                settings: NotificationSettings(authorization: authorization), zone: zone,
+                settings: NotificationSettings(authorization: authorization), calendar: device,
                 beyond: beyond))
     }
 
@@ -102,11 +106,11 @@ public final class MemoryNotifications: Sendable {
     public func travel(to zone: TimeZone) {
         let now = clock.now
         with { state in
-            guard zone != state.zone else { return }
-            state.zone = zone
+            guard zone != state.calendar.timeZone else { return }
+            state.calendar.timeZone = zone
             for (id, pending) in state.pending {
                 state.pending[id]?.due = Self.due(
-                    pending.request, after: min(pending.added, now), in: zone)
+                    pending.request, after: min(pending.added, now), in: state.calendar)
             }
         }
     }
@@ -130,7 +134,7 @@ public final class MemoryNotifications: Sendable {
             state.order += 1
             state.pending[request.id] = Pending(
                 request: request, added: now, order: state.order,
-                due: Self.due(request, after: now, in: state.zone))
+                due: Self.due(request, after: now, in: state.calendar))
             Self.drop(&state)
         }
     }
@@ -251,7 +255,7 @@ public final class MemoryNotifications: Sendable {
     private static func ring(_ state: inout State, at now: WallTime) {
         // Its time had passed in the device's new zone: it rings again if the calendar is set back.
         for (id, pending) in state.pending where pending.due == nil {
-            state.pending[id]?.due = due(pending.request, after: now, in: state.zone)
+            state.pending[id]?.due = due(pending.request, after: now, in: state.calendar)
         }
         let due = state.pending.values.filter { ($0.due ?? .distant) <= now }
         for pending in due.sorted(by: {
@@ -281,7 +285,8 @@ public final class MemoryNotifications: Sendable {
             state.pending[pending.request.id] = nil
             return
         }
-        state.pending[pending.request.id]?.due = due(pending.request, after: now, in: state.zone)
+        state.pending[pending.request.id]?.due = due(
+            pending.request, after: now, in: state.calendar)
     }
 
     // MARK: Changes
@@ -305,7 +310,7 @@ public final class MemoryNotifications: Sendable {
                 if let badge = request.content.badge { Self.set(badge, &state) }
                 return nil
             }
-            guard let due = Self.due(request, after: now, in: state.zone) else {
+            guard let due = Self.due(request, after: now, in: state.calendar) else {
                 return RepriseError(.refused, "The trigger never fires.")
             }
             state.pending[request.id] = Pending(
@@ -334,7 +339,7 @@ public final class MemoryNotifications: Sendable {
 
     /// When it rings for the first time after a moment; nil: never.
     private static func due(
-        _ request: NotificationRequest, after moment: WallTime, in zone: TimeZone
+        _ request: NotificationRequest, after moment: WallTime, in device: Calendar
     ) -> WallTime? {
         switch request.trigger {
         case nil: return moment
@@ -342,8 +347,8 @@ public final class MemoryNotifications: Sendable {
             guard seconds > 0, seconds < 1e9, !repeats || seconds >= 60 else { return nil }
             return moment.advanced(by: .seconds(seconds))
         case .calendar(var components, _):
-            var calendar = Calendar(identifier: .gregorian)
-            calendar.timeZone = components.timeZone ?? zone
+            var calendar = components.calendar ?? device
+            calendar.timeZone = components.timeZone ?? device.timeZone
             components.timeZone = nil
             components.calendar = nil
             let from = Date(timeIntervalSince1970: Double(moment.milliseconds) / 1_000)

@@ -142,6 +142,7 @@ struct ChainFaultTests {
             "UPDATE chain SET input = x'7b' WHERE seq = (SELECT MIN(seq) FROM chain WHERE name = 'bad')",
             "UPDATE chainTask SET state = 77 WHERE chain = (SELECT MIN(seq) FROM chain WHERE name = 'bad')",
             "DELETE FROM chainTask WHERE place = 1 AND chain = (SELECT MIN(seq) FROM chain WHERE name = 'bad')",
+            "UPDATE chainTask SET takenBack = 9223372036854775807 WHERE chain = (SELECT MIN(seq) FROM chain WHERE name = 'bad')",
         ])
     func brokenRow(damage: String) async throws {
         let fixture = try EngineFixture()
@@ -166,7 +167,7 @@ struct ChainFaultTests {
 
     @Test(
         "A task whose entry cannot be read runs again from the next start on",
-        arguments: ["attempt = -1", "state = 77"])
+        arguments: ["attempt = -1", "attempt = 9223372036854775807", "state = 77"])
     func brokenEntry(damage: String) async throws {
         let fixture = try EngineFixture()
         let chain = EngineTests.script()
@@ -186,6 +187,24 @@ struct ChainFaultTests {
         try await fixture.open([chain])
         try await eventually("a runs again") { fixture.checker.count > 1 }
         await fixture.close()
+    }
+
+    @Test("A task whose number of attempts is damaged can be shown")
+    func shownAttempts() async throws {
+        let fixture = try EngineFixture()
+        let chain = EngineTests.script()
+        let chains = try await fixture.open([chain])
+        let id = try await chains.start(
+            chain, input: Script(steps: [[.init(line: "a", hangs: true)]]))
+        try await eventually("a runs") { fixture.checker.all == ["a 1"] }
+        await fixture.close()
+        try fixture.sqlite(
+            """
+            UPDATE chainTask SET attempts = 9223372036854775807;
+            UPDATE entry SET attempt = 1 WHERE kind = 'chains';
+            """)
+        let viewer = ChainViewer(at: fixture.folder.url, schemas: [Chains.schema])
+        #expect(try viewer.show(id.text).tasks.map(\.attempts) == [.max])
     }
 
     @Test(

@@ -51,6 +51,25 @@ struct ChainRemovalTests {
         await fixture.close()
     }
 
+    @Test("A damaged number of removed chains does not end a process that reads the ledger")
+    func damagedCount() async throws {
+        let fixture = try EngineFixture()
+        let chain = EngineTests.script()
+        let chains = try await fixture.open([chain])
+        let input = Script(steps: [[.init(line: "a")]])
+        let (gone, left) = (
+            try await chains.start(chain, input: input), try await chains.start(chain, input: input)
+        )
+        for one in [gone, left] { try await chains.wait(one, for: .succeeded) }
+        try await chains.delete(gone)
+        let journal = try #require(fixture.journal)
+        try await journal.write { db in
+            try db.execute(sql: "UPDATE chainRetired SET count = 9223372036854775807")
+        }
+        #expect(try await journal.ledger().accepted > 1)
+        await fixture.close()
+    }
+
     @Test("The files of a chain's outputs leave with it after its retention, without a restart")
     func retention() async throws {
         let fixture = try EngineFixture(manualTime: true)

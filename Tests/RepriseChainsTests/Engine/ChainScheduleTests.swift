@@ -432,6 +432,20 @@ struct ChainScheduleTests {
         await fixture.close()
     }
 
+    @Test("A schedule whose last time is damaged runs at once, and then by its rule")
+    func damagedTime() async throws {
+        let fixture = try EngineFixture(manualTime: true)
+        let time = try #require(fixture.time)
+        var chains = try await fixture.open([Self.tidy])
+        try await chains.schedule(Self.tidy, input: "a", name: "tidy-up", runs: Self.hourly)
+        await fixture.close()
+        try fixture.sqlite("UPDATE chainSchedule SET since = -9223372036854775808")
+        chains = try await fixture.open([Self.tidy])
+        try await eventually("it ran") { try await chains.list().first?.state == .succeeded }
+        #expect(try await only(chains).next == time.now.advanced(by: .seconds(3_600)))
+        await fixture.close()
+    }
+
     @Test("A removed schedule starts no run, and a run under way goes on; it can be added again")
     func removed() async throws {
         let fixture = try EngineFixture(manualTime: true)

@@ -42,6 +42,33 @@ import Testing
         await device.close()
     }
 
+    @Test(
+        "What was shown of a channel, with a number that nothing can have, is written anew",
+        arguments: [
+            "cursor = -9223372036854775808", "unread = -9223372036854775808",
+            "unread = 9223372036854775807",
+        ])
+    func extremeChannel(damage: String) async throws {
+        let channels = ["general", "other"]
+        let first = try await stage.open(system: system, channels: channels)
+        try stage.publish("one")
+        try stage.publish("two", to: "other")
+        try await first.live(through: 1)
+        try await first.live("other", through: 1)
+        await first.close()
+        let queue = try DatabaseQueue(path: database)
+        try await queue.write { db in
+            try db.execute(
+                sql: "UPDATE noticesChannel SET \(damage) WHERE channel = 'general'")
+        }
+        try queue.close()
+        let device = try await stage.open(system: system, channels: channels)
+        try stage.publish("three")
+        try await device.live(through: 2)
+        try await becomes("the badge counts all", 3) { system.badge }
+        await device.close()
+    }
+
     @Test("A total of the badge that cannot be read is counted anew")
     func damagedBadge() async throws {
         let first = try await stage.open(system: system)
@@ -56,8 +83,10 @@ import Testing
         await device.close()
     }
 
-    @Test("A delivered notification whose row cannot be read is told, and removed as others are")
-    func damagedMessage() async throws {
+    @Test(
+        "A delivered notification whose row cannot be read is told, and removed as others are",
+        arguments: [("time", "'rotten'"), ("alerts", "9223372036854775807"), ("unconfirmed", "-1")])
+    func damagedMessage(column: String, value: String) async throws {
         let first = try await stage.open(system: system)
         let (_, id) = try stage.publish("one")
         let (seq, other) = try stage.publish("two")
@@ -66,7 +95,8 @@ import Testing
         }
         try await first.live(through: seq)
         await first.close()
-        try rot("time", of: "noticesMessage", where: "id = '\(id.text)'", in: database)
+        try rot(
+            column, of: "noticesMessage", to: value, where: "id = '\(id.text)'", in: database)
         let lines = LoggedLines()
         let device = try await stage.open(system: system) { $0.logger = lines.logger() }
         try await eventually("it is told") {
@@ -488,6 +518,49 @@ import Testing
         for _ in 0..<8 { try stage.publish() }
         try await eventually("it is counted") { device.notices.badge.count == 9 }
         #expect(device.notices.badge.asOf == nil)
+        await device.close()
+    }
+
+    @Test(
+        "A push's figure ends with its channel, left or refused, and a late push does not bring it back",
+        arguments: [false, true])
+    func channelEnded(isRefused: Bool) async throws {
+        let device = try await stage.open(system: system, channels: ["general", "other"])
+        try stage.publish()
+        try stage.publish(to: "other")
+        try await device.live(through: 1)
+        try await device.live("other", through: 1)
+        let push = try NoticeFixture.payload(
+            .random(), seq: 2, head: 2, badge: (5, asOf: 20), kind: .badge)
+        try await device.notices.receivedPush(push)
+        #expect(system.badge == 5)
+        if isRefused {
+            try stage.server.setMembers(["grace"], of: "general")
+        } else {
+            try await device.reprise.channel("general").unsubscribe()
+        }
+        let own = isRefused ? 1 : 2
+        try await becomes("the device's own figure holds", own) { system.badge }
+        try await device.notices.receivedPush(push)
+        #expect(system.badge == own && device.notices.badge.asOf == nil)
+        try await device.reprise.channel("other").markRead(through: 1)
+        try await becomes("reading lowers it", own - 1) { system.badge }
+        await device.close()
+    }
+
+    @Test("A push's figure does not hold for a refused channel of which nothing has come")
+    func refusedFromAfar() async throws {
+        try stage.server.setMembers(["grace"], of: "secret")
+        let device = try await stage.open(system: system, channels: ["general", "secret"])
+        try stage.publish()
+        try await device.live(through: 1)
+        try await eventually("it is refused") {
+            if case .refused = try device.reprise.channel("secret").state { true } else { false }
+        }
+        try await device.notices.receivedPush(
+            try NoticeFixture.payload(
+                .random(), seq: 2, channel: "secret", head: 2, badge: (5, asOf: 20), kind: .badge))
+        #expect(system.badge == 1)
         await device.close()
     }
 

@@ -57,6 +57,8 @@ struct ExtensionBadgeTests {
         #expect(
             badges([try Pushes.hint("m11", seq: 11, badge: (WireLimits.greatestSequence, 1))], nil)
                 == [Int(WireLimits.greatestSequence)])
+        #expect(
+            badges([try Pushes.hint("m11", seq: 11)], Pushes.mirror(badge: .max)) == [.max])
     }
 
     @Test("the same push twice counts once")

@@ -118,6 +118,43 @@ struct NotificationRuleTests {
     }
 
     @Test(
+        "a date is read in the calendar that it names, or else in the one that the user has set",
+        arguments: PhoneRules.DeviceCalendar.allCases)
+    func deviceCalendar(rule: PhoneRules.DeviceCalendar) throws {
+        var rules = PhoneRules()
+        rules.deviceCalendar = rule
+        var bench = try PhoneBench(rules: rules)
+        try bench.open()
+        // It is 2001-09-09 01:46:40 UTC.
+        func request(_ id: String, _ calendar: Calendar?, era: Int?, year: Int)
+            -> NotificationRequest
+        {
+            let nine = DateComponents(
+                calendar: calendar, era: era, year: year, month: 9, day: 9, hour: 9)
+            return NotificationRequest(
+                id: id, content: .init(), trigger: .calendar(nine, repeats: false))
+        }
+        let gregorian = Calendar(identifier: .gregorian)
+        #expect(bench.call(.add(request("named", gregorian, era: nil, year: 2_001))) == .done)
+        let today: (era: Int?, year: Int) =
+            switch rule {
+            case .gregorian: (nil, 2_001)
+            case .buddhist: (nil, 2_544)
+            // The thirteenth of Heisei.
+            case .japanese: (235, 13)
+            }
+        let unnamed = request("unnamed", nil, era: today.era, year: today.year)
+        #expect(bench.call(.add(unnamed)) == .done)
+        if rule == .buddhist {
+            let past = request("past", nil, era: nil, year: 2_001)
+            #expect(bench.call(.add(past))?.code == "refused")
+        }
+        try bench.command(.kill(app: nil))
+        bench.pass(8 * 3_600)
+        #expect(bench.delivered.sorted() == ["named", "unnamed"] && bench.pending.isEmpty)
+    }
+
+    @Test(
         "a calendar trigger whose time is passed over fires at once, or not at all, by the rule",
         arguments: PhoneRules.PassedOverTriggers.allCases)
     func passedOver(rule: PhoneRules.PassedOverTriggers) throws {

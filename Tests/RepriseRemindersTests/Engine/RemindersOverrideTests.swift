@@ -13,6 +13,37 @@ struct RemindersOverrideTests {
 
     init() throws { stage = try RemindersFixture() }
 
+    @Test(
+        "A snooze whose stored time is damaged is left out, and its reminder rings at its own time",
+        arguments: [Int64.max, .min])
+    func damagedTime(until: Int64) async throws {
+        stage.store.put("a", [.daily("x", 9, 0)])
+        let feature = try await stage.open()
+        try await feature.quiet()
+        try await feature.journal.write { db in
+            try db.execute(
+                sql: """
+                    INSERT INTO reminderMark
+                    VALUES ('a', 'x', '2027-01-15T09:00', 'snooze', ?, NULL, NULL)
+                    """, arguments: [until])
+        }
+        feature.reminders.reconciliation()
+        try await feature.quiet()
+        stage.time.advance(by: .seconds(3_600))
+        #expect(stage.system.rung.count == 1)
+        await feature.close()
+    }
+
+    @Test("What is said at the end of the calendar ends no process")
+    func endOfTime() throws {
+        let end = WallTime(milliseconds: .max)
+        let snooze = try ReminderOverride.snooze(
+            "a", reminder: "x", occurrence: "2027-01-15T09:00", for: .seconds(60), at: end)
+        #expect(snooze.rings == end)
+        let skip = ReminderOverride.skipOfToday("a", reminder: nil, at: end, in: .gmt)
+        #expect(skip.occurrence == "9999-12-31")
+    }
+
     @Test("A reminder that was past in a new time zone rings if the calendar is set back")
     func pastByTravel() async throws {
         stage.store.put("a", [.once("x", LocalDate(2027, 1, 15), 9, 0)])
