@@ -2,7 +2,9 @@ import HTTPTypes
 import HummingbirdTesting
 import RepriseCore
 import RepriseServer
+import RepriseTestSupport
 import RepriseWire
+import Synchronization
 import Testing
 
 @Suite("Unread counts over HTTP")

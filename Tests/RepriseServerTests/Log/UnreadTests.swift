@@ -155,7 +155,10 @@ struct UnreadTests {
         }
         #expect(try await together(after: 0) == [0, 1])
         let overAll = try await clock.measure {
-            for read in 1...50 { #expect(try await together(after: Int64(read)) == [0, 0]) }
+            for read in 1...50 {
+                let counts = try await together(after: Int64(read))
+                #expect(counts == [0, 0])
+            }
         }
         print("counting 300,000 own messages: \(first), fifty times again: \(others), \(overAll)")
         #expect(others < first * 25)
