@@ -1,3 +1,4 @@
+import Foundation
 import RepriseCore
 import RepriseTestSupport
 import RepriseTesting
@@ -215,18 +216,107 @@ struct ClusterMemberTests {
         for member in members { await member.close() }
     }
 
+    /// What a gateway says of its results, and which gateways are there.
+    private final class ComparedGateway: Sendable {
+        let present = Mutex<Set<Int64>>([])
+        private let said = Mutex<[ResultCheck]>([])
+
+        func checks(in path: String) -> ResultChecks {
+            ResultChecks(
+                name: "own", in: path, present: { self.present.withLock { $0 } },
+                submit: { commands in
+                    for case .checked(let check) in commands {
+                        self.said.withLock { $0.append(check) }
+                    }
+                    return []
+                }, logger: RunningServer.logger)
+        }
+
+        /// What it says of one of its spans, counted from 1.
+        func check(of span: Int) async throws -> ResultCheck {
+            try await eventually("it says it") { self.said.withLock { $0.count } >= span }
+            return self.said.withLock { $0[span - 1] }
+        }
+    }
+
+    private static func entry(
+        _ sequence: Int64, at seconds: Int64, by session: Int64, _ outcomes: [CommandOutcome] = []
+    ) -> AppliedEntry {
+        AppliedEntry(
+            sequence: sequence, session: session, n: sequence, bytes: 1,
+            time: WallTime(milliseconds: seconds * 1_000), disposition: .accepted,
+            outcomes: outcomes)
+    }
+
+    private static func other(_ check: ResultCheck) -> ResultCheck {
+        var check = check
+        check.digest = Array(1...32)
+        return check
+    }
+
+    @Test(
+        "A gateway is noted as wrong once more than half of those present agree on other results, in whichever order they come",
+        arguments: [4, 5])
+    func outvoted(gateways: Int) async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        // Bit by bit, which of them have other results.
+        for order in 0..<(1 << gateways) {
+            let path = folder.path("\(order)")
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true)
+            let gateway = ComparedGateway()
+            gateway.present.withLock { $0 = Set(1...Int64(gateways)) }
+            let checks = gateway.checks(in: path)
+            checks.applied(Self.entry(1, at: 0, by: 1))
+            checks.applied(Self.entry(2, at: 10, by: 1))
+            let own = try await gateway.check(of: 1)
+            var others = 0
+            for place in 0..<gateways {
+                let isOther = order & (1 << place) != 0
+                if isOther { others += 1 }
+                let said = isOther ? Self.other(own) : own
+                checks.applied(
+                    Self.entry(Int64(place) + 3, at: 10, by: Int64(place) + 1, [.checked(said)]))
+                let isNoted = FileManager.default.fileExists(atPath: path + "/view.differs")
+                #expect(isNoted == (2 * others > gateways), "order \(order), at \(place)")
+            }
+            // Of equal halves nobody knows which one is right.
+            #expect((checks.problem == nil) == (2 * others < gateways), "order \(order)")
+            let again = ComparedGateway().checks(in: path)
+            #expect((again.problem != nil) == (2 * others > gateways), "order \(order)")
+        }
+    }
+
+    @Test("The note that a gateway is wrong is removed once most have said what it has")
+    func noteRemoved() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let gateway = ComparedGateway()
+        let checks = gateway.checks(in: folder.url.path)
+        checks.applied(Self.entry(1, at: 0, by: 1))
+        checks.applied(Self.entry(2, at: 10, by: 1))
+        let own = try await gateway.check(of: 1)
+        // Two have written nothing for a while.
+        gateway.present.withLock { $0 = [1, 2, 3] }
+        func hear(_ check: ResultCheck, from session: Int64) {
+            checks.applied(Self.entry(session + 2, at: 10, by: session, [.checked(check)]))
+        }
+        hear(own, from: 1)
+        for session in [2, 3] as [Int64] { hear(Self.other(own), from: session) }
+        let note = folder.url.path + "/view.differs"
+        #expect(checks.problem != nil && FileManager.default.fileExists(atPath: note))
+        for session in [4, 5] as [Int64] { hear(own, from: session) }
+        #expect(checks.problem == nil && !FileManager.default.fileExists(atPath: note))
+    }
+
     @Test("The name of a gateway with other results is shown up to its limit")
     func checkedName() throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
-        let checks = ResultChecks(
-            name: "own", in: folder.path, submit: { _ in [] }, logger: RunningServer.logger)
+        let checks = ComparedGateway().checks(in: folder.path)
         func apply(_ sequence: Int64, at seconds: Int64, _ outcomes: [CommandOutcome] = []) {
-            checks.applied(
-                AppliedEntry(
-                    sequence: sequence, session: 7, n: sequence, bytes: 1,
-                    time: WallTime(milliseconds: seconds * 1_000), disposition: .accepted,
-                    outcomes: outcomes))
+            checks.applied(Self.entry(sequence, at: seconds, by: 7, outcomes))
         }
         apply(1, at: 0)
         apply(2, at: 10)
