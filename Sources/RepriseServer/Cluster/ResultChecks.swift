@@ -44,6 +44,19 @@ package final class ResultChecks: Sendable {
             let most = Dictionary(grouping: others, by: \.digest).values.map(\.count).max() ?? 0
             return 2 * most > present.union(said.keys).count
         }
+
+        /// Whether all of these gateways have what this one has.
+        func isAgreed(among present: Set<Int64>) -> Bool {
+            others.isEmpty && present.isSubset(of: said.keys)
+        }
+
+        /// Whether those of these gateways that have said something agree.
+        ///
+        /// A view that is made anew has another session. As long as both sessions are there, equal
+        /// results of later entries do not mean that their views are equal.
+        func isOver(among present: Set<Int64>) -> Bool {
+            Set(said.filter { present.contains($0.key) }.values.map(\.digest)).count <= 1
+        }
     }
 
     fileprivate struct State {
@@ -120,7 +133,7 @@ package final class ResultChecks: Sendable {
         let (isFirst, found, isDecided) = state.withLock { state -> (Bool, String?, Bool) in
             let ended = state.take(entry, name)
             var differs = false
-            for check in checks where state.heard(check, from: entry.session) {
+            for check in checks where state.heard(check, from: entry.session, among: present) {
                 differs = true
             }
             let isDecided = !checks.isEmpty && state.decide(among: present)
@@ -205,13 +218,22 @@ extension ResultChecks.State {
     }
 
     /// - Returns: whether something new differs.
-    fileprivate mutating func heard(_ check: ResultCheck, from session: Int64) -> Bool {
+    fileprivate mutating func heard(
+        _ check: ResultCheck, from session: Int64, among present: Set<Int64>
+    ) -> Bool {
         guard var found = compared[check.last], found.mine.first == check.first,
             found.said.count < ClusterLimits.sessions
         else { return false }
         found.said[session] = check.shortened
         compared[check.last] = found
-        guard !found.others.isEmpty else { return false }
+        guard !found.others.isEmpty else {
+            if let differing, found.mine.last > differing.mine.last,
+                differing.isOver(among: present), found.isAgreed(among: present)
+            {
+                self.differing = nil
+            }
+            return false
+        }
         // Of the first one all that is said counts, unless of a later one more is.
         if let differing, found.mine.last > differing.mine.last,
             found.said.count <= differing.said.count

@@ -310,6 +310,42 @@ struct ClusterMemberTests {
         #expect(checks.problem == nil && !FileManager.default.fileExists(atPath: note))
     }
 
+    @Test(
+        "Of two gateways with different results both are ready once one is made anew and they agree")
+    func agreeAgain() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let gateway = ComparedGateway()
+        let checks = gateway.checks(in: folder.url.path)
+        gateway.present.withLock { $0 = [1, 2] }
+        var (sequence, span) = (Int64(0), 0)
+        func apply(by session: Int64, _ outcomes: [CommandOutcome] = []) {
+            sequence += 1
+            checks.applied(
+                Self.entry(sequence, at: Int64(10 * span), by: session, outcomes))
+        }
+        /// A span ends, of which this gateway and another say their results.
+        func hear(from session: Int64, isOther: Bool = false) async throws {
+            apply(by: 1)
+            span += 1
+            apply(by: 1)
+            let own = try await gateway.check(of: span)
+            apply(by: 1, [.checked(own)])
+            apply(by: session, [.checked(isOther ? Self.other(own) : own)])
+        }
+        try await hear(from: 2, isOther: true)
+        #expect(checks.problem?.contains("1 of 2") == true)
+        try await hear(from: 2)
+        #expect(checks.problem != nil, "equal results do not make the views equal")
+        // The view of the other is made anew, and its former process is still counted.
+        gateway.present.withLock { $0 = [1, 2, 3] }
+        try await hear(from: 3)
+        #expect(checks.problem != nil)
+        gateway.present.withLock { $0 = [1, 3] }
+        try await hear(from: 3)
+        #expect(checks.problem == nil)
+    }
+
     @Test("The name of a gateway with other results is shown up to its limit")
     func checkedName() throws {
         let folder = try TemporaryFolder()
