@@ -1,3 +1,4 @@
+import Dispatch
 package import Foundation
 import GRDB
 import Logging
@@ -20,6 +21,11 @@ package actor BaseKeeper {
 
         package init() {}
     }
+
+    /// Its threads block on the disk in place of those of Swift's pool; renewing the lease does not
+    /// wait for a copy.
+    private static let executor = QueueExecutor(
+        DispatchQueue(label: "reprise.bases", attributes: .concurrent))
 
     private let view: ClusterView
     private let store: any BaseStore
@@ -88,10 +94,12 @@ package actor BaseKeeper {
 
     /// Until cancelled.
     package func run() async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { for await mark in self.view.marks { await self.look(at: mark) } }
-            group.addTask {
-                await self.leases.hold(.base) { lease in await self.keep(lease) }
+        await withTaskExecutorPreference(Self.executor) {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { for await mark in self.view.marks { await self.look(at: mark) } }
+                group.addTask {
+                    await self.leases.hold(.base) { lease in await self.keep(lease) }
+                }
             }
         }
     }

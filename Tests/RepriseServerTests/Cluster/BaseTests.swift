@@ -389,6 +389,27 @@ struct BaseTests {
         await one.stop()
     }
 
+    @Test("A base is made on threads of its own, and does not keep one of Swift's pool")
+    func ownThreads() async throws {
+        let (folder, journal, shared) = try Self.fixture(seed: 13, readers: 1)
+        defer { folder.remove() }
+        defer { journal.close() }
+        let looked = try ChangingBases(shared)
+        let isOwn = Mutex<Bool?>(nil)
+        looked.putting.withLock {
+            $0 = {
+                let found = withUnsafeCurrentTask { $0?.unownedTaskExecutor != nil }
+                isOwn.withLock { $0 = $0 ?? found }
+            }
+        }
+        let one = try await Self.start(
+            looked, at: folder.path("one"), hashWithin: .milliseconds(1_500))
+        try await becomes("a piece is kept by a thread of its own", true) {
+            isOwn.withLock { $0 ?? false }
+        }
+        await one.stop()
+    }
+
     /// A bit of a message's text flips on a disk.
     private static func damage(_ path: String) async throws {
         let view = try DatabaseQueue(path: path + "/view.sqlite")
