@@ -100,6 +100,60 @@ struct ClusterMemberTests {
         }
     }
 
+    /// A journal with one entry, whose readings wait until the test opens it.
+    private final class HeldJournal: ClusterJournal {
+        let epoch = Epoch.random()
+        private let entry: StoredEntry
+        private let opened: Signal
+        private let gate: Task<Void, Never>
+        private let counted = Mutex((asked: 0, reads: 0))
+
+        init(_ entry: StoredEntry) {
+            let opened = Signal()
+            (self.entry, self.opened) = (entry, opened)
+            gate = Task { await opened.wait() }
+        }
+
+        func open() { opened.raise() }
+
+        /// How often somebody asked what is skipped.
+        var asked: Int { counted.withLock { $0.asked } }
+        var reads: Int { counted.withLock { $0.reads } }
+
+        var skipped: Set<SkippedEntry> {
+            counted.withLock { $0.asked += 1 }
+            return [SkippedEntry(entry)]
+        }
+        func send(_ bytes: [UInt8]) async {}
+        func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) {}
+        func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
+            counted.withLock { $0.reads += 1 }
+            await gate.value
+            return ([entry], entry.sequence)
+        }
+        func status() async throws -> JournalStatus { JournalStatus() }
+        func close() async {}
+    }
+
+    @Test("A skipped entry is read once for all who ask meanwhile")
+    func skippedOnce() async throws {
+        func message() throws -> NewMessage {
+            NewMessage(channel: try ChannelName("general"), id: .random(), body: [49])
+        }
+        let bad = try message()
+        let journal = HeldJournal(
+            StoredEntry(
+                sequence: 7, stamp: WallTime(milliseconds: 0),
+                bytes: ClusterEntryTests.entry(ClusterLog.commands(for: [bad])).bytes))
+        let skipped = SkippedCommands(journal)
+        let asking = (0..<20).map { _ in Task { try await skipped.has(bad) } }
+        try await eventually("all have asked") { journal.asked == 20 }
+        journal.open()
+        for task in asking { #expect(try await task.value) }
+        #expect(try await !skipped.has(try message()))
+        #expect(journal.reads == 1)
+    }
+
     @Test(
         "A gateway whose journal does not answer for 20 s is not ready, until it does",
         .limit("cluster.leaderless"))
