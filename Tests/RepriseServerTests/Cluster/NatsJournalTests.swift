@@ -136,6 +136,36 @@ struct NatsJournalTests {
         }
     }
 
+    /// A way to a server that, once it is cut, leads to one that says nothing, for some dials.
+    private static func silentProxy(to server: NatsServer, dials: Int) throws -> FaultProxy {
+        let silent = FaultProxy.Plan.Connection([.init(.halfOpen(both: true), .toClient)])
+        let connections = Array(repeating: silent, count: dials)
+        return try FaultProxy(
+            to: server.port, plan: FaultProxy.Plan([FaultProxy.Plan.Connection()] + connections))
+    }
+
+    @Test(
+        "While a silent server is dialled the connection's number is known at once; then it is another"
+    )
+    func silentDial() async throws {
+        try await withServer { server, _ in
+            let proxy = try Self.silentProxy(to: server, dials: 2)
+            let journal = try await open(NatsConfiguration("nats://127.0.0.1:\(proxy.port)"))
+            let number = try #require(journal.connectionNumber)
+            await proxy.cut()
+            try await eventually("it is noticed") { journal.connectionNumber == nil }
+            try await eventually("it is dialled") { proxy.report.connections == 2 }
+            // The library holds its lock for 3 s.
+            let began = ContinuousClock.now
+            #expect(journal.connectionNumber == nil)
+            #expect(began.duration(to: .now) < .seconds(1))
+            try await eventually("it is there again") { journal.isConnected }
+            _ = try await journal.read(after: 0)
+            #expect(try #require(journal.connectionNumber) > number)
+            await journal.close()
+        }
+    }
+
     @Test("A gateway with other flags gets an error that says so")
     func otherFlags() async throws {
         try await withServer { server, _ in
