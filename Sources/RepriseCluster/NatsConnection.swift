@@ -22,6 +22,8 @@ final class NatsConnection: Sendable {
     static let dialTimeout: Duration = .seconds(3)
     /// How often a question is asked again that nobody answers.
     static let askAgain: Duration = .milliseconds(250)
+    /// How long a question waits before it looks whether its caller is cancelled.
+    private static let turn: Duration = .milliseconds(50)
     /// The pause before a server is dialled again, and what may be added to it.
     static let pause: Duration = .milliseconds(100)
     /// Two unanswered pings end a connection.
@@ -157,7 +159,7 @@ final class NatsConnection: Sendable {
     /// - Parameters:
     ///   - subject: whom.
     ///   - body: what.
-    ///   - within: how long it waits.
+    ///   - within: how long it waits for a server, and then for an answer.
     ///   - isRepeated: whether it asks again every ``askAgain`` until then. Who asks about a stream
     ///     that has no leader gets no answer, also once there is one.
     /// - Returns: the first answer.
@@ -210,6 +212,7 @@ final class NatsConnection: Sendable {
         isRepeated: Bool = false, isLast: @escaping @Sendable (NatsMessage) -> Bool
     ) async throws -> [NatsMessage] {
         try await queue.result { [self] isCancelled in
+            try awaitServer(within, isCancelled, subject)
             let inbox = inbox()
             var subscription: OpaquePointer?
             try NatsFailure.check(
@@ -219,6 +222,7 @@ final class NatsConnection: Sendable {
                 natsSubscription_Destroy(subscription)
             }
             func ask() throws {
+                guard isConnected else { return }
                 try NatsFailure.check(
                     Self.publish(connection, body, to: subject, answer: inbox), subject)
             }
@@ -246,13 +250,26 @@ final class NatsConnection: Sendable {
         }
     }
 
+    /// Waits in short turns until a server is there: the library would keep what is asked for the
+    /// next connection, for ever.
+    private func awaitServer(
+        _ within: Duration, _ isCancelled: () -> Bool, _ subject: String
+    ) throws {
+        var left = within
+        while !isConnected {
+            if isCancelled() { throw CancellationError() }
+            guard left > .zero, !watch.isOver else { throw NatsFailure.noAnswer(subject) }
+            Thread.sleep(forTimeInterval: Self.turn / .seconds(1))
+            left -= Self.turn
+        }
+    }
+
     /// Waits for a message in short turns, since the library cannot be told to give up; asks again
     /// every ``askAgain``.
     private static func next(
         _ subscription: OpaquePointer?, _ within: Duration, _ isCancelled: () -> Bool,
         _ subject: String, again: () throws -> Void
     ) throws -> OpaquePointer? {
-        let turn: Duration = .milliseconds(50)
         var (left, message): (Duration, OpaquePointer?) = (within, nil)
         var asked = within
         while true {
@@ -261,7 +278,7 @@ final class NatsConnection: Sendable {
                 asked = left
                 try again()
             }
-            let wait = min(left, turn)
+            let wait = min(left, Self.turn)
             let status = natsSubscription_NextMsg(
                 &message, subscription, Int64(wait / .milliseconds(1)))
             left -= wait
@@ -355,6 +372,9 @@ private final class Watch: Sendable {
     }
 
     var isConnected: Bool { state.withLock { $0.isConnected } }
+
+    /// Whether no server is dialled any more.
+    var isOver: Bool { state.withLock { $0.isEnding || $0.isLost } }
 
     var number: UInt64? { state.withLock { $0.isConnected ? $0.number : nil } }
 
