@@ -356,8 +356,7 @@ private final class Watch: Sendable {
         var isEnding = false
         var isLost = false
         var onLoss: (@Sendable () -> Void)?
-        /// The rights that were told to be missing.
-        var missing: Set<String> = []
+        var missing = MissingRights()
         /// By address: a pointer may not be shared.
         var subscriptions: [UInt] = []
     }
@@ -400,7 +399,7 @@ private final class Watch: Sendable {
         guard status == NATS_NOT_PERMITTED else {
             return logger.debug("NATS", metadata: ["error": "\(reason)"])
         }
-        let isNew = state.withLock { $0.missing.insert(reason).inserted && $0.missing.count < 32 }
+        let isNew = state.withLock { $0.missing.insert(reason) }
         guard isNew else { return }
         logger.error(
             "NATS does not permit what a gateway needs: Examples/cluster/nats.conf has the list",

@@ -658,6 +658,13 @@ struct NatsJournalTests {
         }
     }
 
+    @Test("Each missing right is told once, and no more of them than 32 are remembered")
+    func missingRights() {
+        var missing = MissingRights()
+        let told = (0..<1_000).filter { missing.insert("no right to _INBOX.\($0 % 500)") }
+        #expect(told == Array(0..<32) && missing.known.count == 32)
+    }
+
     @Test("A right token of NATS is let in, a wrong one refused")
     func token() async throws {
         try await withServer(#"authorization { token: "secret" }"#) { server, _ in
