@@ -468,6 +468,26 @@ struct ClusterMemberTests {
         for member in members { await member.close() }
     }
 
+    @Test("The hello of a connection that has ended does not come into the journal later")
+    func endedHello() async throws {
+        try await withMember { member, journal in
+            try await member.barrier.pass()
+            journal.change { $0.faults = .init(lost: 100) }
+            let sent = member.replica.figures.sent
+            let arriving = Task {
+                _ = try await member.arrive(.init(user: nil, device: .random()))
+            }
+            try await eventually("it is sent, and lost") { member.replica.figures.sent > sent }
+            arriving.cancel()
+            await #expect(throws: CancellationError.self) { try await arriving.value }
+            #expect(member.waitingHellos == 0)
+            journal.change { $0.faults = .none }
+            try await member.barrier.pass()
+            let commands = try journal.entries.flatMap { try ClusterEntry($0.bytes).commands }
+            #expect(!commands.contains { if case .hello = $0 { true } else { false } })
+        }
+    }
+
     @Test("A hello beyond the limit of waiting hellos is refused", .limit("cluster.hellos"))
     func hellos() async throws {
         #expect(ClusterLimits.waitingHellos == 16_384)
