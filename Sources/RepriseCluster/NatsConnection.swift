@@ -22,6 +22,8 @@ final class NatsConnection: Sendable {
     static let dialTimeout: Duration = .seconds(3)
     /// How often a question is asked again that nobody answers.
     static let askAgain: Duration = .milliseconds(250)
+    /// How long a question waits before it looks whether its caller is cancelled.
+    private static let turn: Duration = .milliseconds(50)
     /// The pause before a server is dialled again, and what may be added to it.
     static let pause: Duration = .milliseconds(100)
     /// Two unanswered pings end a connection.
@@ -77,7 +79,7 @@ final class NatsConnection: Sendable {
             throw NatsFailure.ofDialling(status, configuration)
         }
         connection = made
-        watch.changed(isConnected: true)
+        logger.notice("connected to NATS")
     }
 
     deinit {
@@ -85,17 +87,26 @@ final class NatsConnection: Sendable {
         natsConnection_Destroy(connection)
     }
 
-    /// Whether a server is there now.
-    var isConnected: Bool { natsConnection_Status(connection) == NATS_CONN_STATUS_CONNECTED }
+    /// Whether a server is there, as the library has told it: a moment late.
+    ///
+    /// Does not ask the library: it holds its lock while it dials, which takes seconds.
+    var isConnected: Bool { watch.isConnected }
 
     /// Another one after each loss of the connection, before anything comes over the new one; nil
     /// while no server is there.
-    var number: UInt64? {
-        // The library counts under the lock under which it hands messages on.
+    ///
+    /// Does not block. The library tells of a loss and of a new connection on a thread of its own,
+    /// perhaps after what came over the new one. So whoever receives a message asks for
+    /// ``reconnects(of:)`` behind it, and notes that here before the message is handed on.
+    var number: UInt64? { watch.number }
+
+    /// How often it has dialled anew: counted under the library's lock, before it asks for messages
+    /// over the new connection.
+    ///
+    /// Blocks while it dials, so it is asked on threads that may block.
+    private static func reconnects(of connection: OpaquePointer?) -> UInt64? {
         var statistics: OpaquePointer?
-        guard isConnected, natsStatistics_Create(&statistics) == NATS_OK, let statistics else {
-            return nil
-        }
+        guard natsStatistics_Create(&statistics) == NATS_OK, let statistics else { return nil }
         defer { natsStatistics_Destroy(statistics) }
         var reconnects: UInt64 = 0
         guard natsConnection_GetStats(connection, statistics) == NATS_OK,
@@ -148,7 +159,7 @@ final class NatsConnection: Sendable {
     /// - Parameters:
     ///   - subject: whom.
     ///   - body: what.
-    ///   - within: how long it waits.
+    ///   - within: how long it waits for a server, and then for an answer.
     ///   - isRepeated: whether it asks again every ``askAgain`` until then. Who asks about a stream
     ///     that has no leader gets no answer, also once there is one.
     /// - Returns: the first answer.
@@ -201,6 +212,7 @@ final class NatsConnection: Sendable {
         isRepeated: Bool = false, isLast: @escaping @Sendable (NatsMessage) -> Bool
     ) async throws -> [NatsMessage] {
         try await queue.result { [self] isCancelled in
+            try awaitServer(within, isCancelled, subject)
             let inbox = inbox()
             var subscription: OpaquePointer?
             try NatsFailure.check(
@@ -210,6 +222,7 @@ final class NatsConnection: Sendable {
                 natsSubscription_Destroy(subscription)
             }
             func ask() throws {
+                guard isConnected else { return }
                 try NatsFailure.check(
                     Self.publish(connection, body, to: subject, answer: inbox), subject)
             }
@@ -223,11 +236,31 @@ final class NatsConnection: Sendable {
                 let answer = NatsMessage(message)
                 guard answer.status != 503 else { throw NatsFailure.nobodyAsked(subject) }
                 answers.append(answer)
-                if isLast(answer) { return answers }
+                if isLast(answer) {
+                    guard let number = Self.reconnects(of: connection) else {
+                        throw NatsFailure.noAnswer(subject)
+                    }
+                    watch.heard(over: number)
+                    return answers
+                }
                 bytes += answer.bytes.count + MemoryLayout<NatsMessage>.size
                 // No server sends as much: somebody else answers.
                 guard bytes <= Self.waitingBytes else { throw NatsFailure.noAnswer(subject) }
             }
+        }
+    }
+
+    /// Waits in short turns until a server is there: the library would keep what is asked for the
+    /// next connection, for ever.
+    private func awaitServer(
+        _ within: Duration, _ isCancelled: () -> Bool, _ subject: String
+    ) throws {
+        var left = within
+        while !isConnected {
+            if isCancelled() { throw CancellationError() }
+            guard left > .zero, !watch.isOver else { throw NatsFailure.noAnswer(subject) }
+            Thread.sleep(forTimeInterval: Self.turn / .seconds(1))
+            left -= Self.turn
         }
     }
 
@@ -237,7 +270,6 @@ final class NatsConnection: Sendable {
         _ subscription: OpaquePointer?, _ within: Duration, _ isCancelled: () -> Bool,
         _ subject: String, again: () throws -> Void
     ) throws -> OpaquePointer? {
-        let turn: Duration = .milliseconds(50)
         var (left, message): (Duration, OpaquePointer?) = (within, nil)
         var asked = within
         while true {
@@ -246,7 +278,7 @@ final class NatsConnection: Sendable {
                 asked = left
                 try again()
             }
-            let wait = min(left, turn)
+            let wait = min(left, Self.turn)
             let status = natsSubscription_NextMsg(
                 &message, subscription, Int64(wait / .milliseconds(1)))
             left -= wait
@@ -261,16 +293,18 @@ final class NatsConnection: Sendable {
     func subscribe(
         to subject: String, _ body: @escaping @Sendable (NatsMessage, String) -> Void
     ) throws {
-        let receiver = Unmanaged.passRetained(Receiver(body: body))
+        let receiver = Unmanaged.passRetained(Receiver(watch, body))
         var subscription: OpaquePointer?
         let status = natsConnection_Subscribe(
             &subscription, connection, subject,
-            { _, _, message, closure in
+            { connection, _, message, closure in
                 guard let message, let closure else { return }
                 defer { natsMsg_Destroy(message) }
+                guard let number = NatsConnection.reconnects(of: connection) else { return }
+                let receiver = Unmanaged<Receiver>.fromOpaque(closure).takeUnretainedValue()
+                receiver.watch.heard(over: number)
                 let subject = natsMsg_GetSubject(message).map { String(cString: $0) } ?? ""
-                Unmanaged<Receiver>.fromOpaque(closure).takeUnretainedValue().body(
-                    NatsMessage(message), subject)
+                receiver.body(NatsMessage(message), subject)
             }, receiver.toOpaque())
         guard status == NATS_OK, let subscription else {
             receiver.release()
@@ -304,20 +338,25 @@ final class NatsConnection: Sendable {
 }
 
 private final class Receiver: Sendable {
+    let watch: Watch
     let body: @Sendable (NatsMessage, String) -> Void
 
-    init(body: @escaping @Sendable (NatsMessage, String) -> Void) { self.body = body }
+    init(_ watch: Watch, _ body: @escaping @Sendable (NatsMessage, String) -> Void) {
+        (self.watch, self.body) = (watch, body)
+    }
 }
 
 /// What the library tells of a connection.
 private final class Watch: Sendable {
     private struct State {
-        var isConnected = false
+        /// A loss may be told before the first dial has returned.
+        var isConnected = true
+        /// See ``NatsConnection/number``.
+        var number: UInt64 = 0
         var isEnding = false
         var isLost = false
         var onLoss: (@Sendable () -> Void)?
-        /// The rights that were told to be missing.
-        var missing: Set<String> = []
+        var missing = MissingRights()
         /// By address: a pointer may not be shared.
         var subscriptions: [UInt] = []
     }
@@ -330,6 +369,16 @@ private final class Watch: Sendable {
     static func of(_ closure: UnsafeMutableRawPointer?) -> Watch? {
         closure.map { Unmanaged<Watch>.fromOpaque($0).takeUnretainedValue() }
     }
+
+    var isConnected: Bool { state.withLock { $0.isConnected } }
+
+    /// Whether no server is dialled any more.
+    var isOver: Bool { state.withLock { $0.isEnding || $0.isLost } }
+
+    var number: UInt64? { state.withLock { $0.isConnected ? $0.number : nil } }
+
+    /// Something has come, perhaps over a former connection.
+    func heard(over number: UInt64) { state.withLock { $0.number = max($0.number, number) } }
 
     func changed(isConnected: Bool) {
         let isNew = state.withLock { state in
@@ -350,7 +399,7 @@ private final class Watch: Sendable {
         guard status == NATS_NOT_PERMITTED else {
             return logger.debug("NATS", metadata: ["error": "\(reason)"])
         }
-        let isNew = state.withLock { $0.missing.insert(reason).inserted && $0.missing.count < 32 }
+        let isNew = state.withLock { $0.missing.insert(reason) }
         guard isNew else { return }
         logger.error(
             "NATS does not permit what a gateway needs: Examples/cluster/nats.conf has the list",
@@ -360,6 +409,7 @@ private final class Watch: Sendable {
     /// No server is dialled any more.
     func closed(_ reason: String) {
         let (isLost, body) = state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
+            state.isConnected = false
             state.isLost = !state.isEnding
             return (state.isLost, state.isLost ? state.onLoss.take() : nil)
         }

@@ -1,3 +1,4 @@
+import Dispatch
 package import Foundation
 import GRDB
 import Logging
@@ -20,6 +21,11 @@ package actor BaseKeeper {
 
         package init() {}
     }
+
+    /// Its threads block on the disk in place of those of Swift's pool; renewing the lease does not
+    /// wait for a copy.
+    private static let executor = QueueExecutor(
+        DispatchQueue(label: "reprise.bases", attributes: .concurrent))
 
     private let view: ClusterView
     private let store: any BaseStore
@@ -88,10 +94,12 @@ package actor BaseKeeper {
 
     /// Until cancelled.
     package func run() async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { for await mark in self.view.marks { await self.look(at: mark) } }
-            group.addTask {
-                await self.leases.hold(.base) { lease in await self.keep(lease) }
+        await withTaskExecutorPreference(Self.executor) {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { for await mark in self.view.marks { await self.look(at: mark) } }
+                group.addTask {
+                    await self.leases.hold(.base) { lease in await self.keep(lease) }
+                }
             }
         }
     }
@@ -167,7 +175,9 @@ package actor BaseKeeper {
             try? await clock.sleep(for: min(.seconds(60), schedule.every / 4))
             guard lease.isCurrent else { continue }
             do {
-                if isDue(after: try await store.newest()) { try await make(lease) }
+                let last = try await store.newest()
+                if let last { try await removeAgain(before: last) }
+                if isDue(after: last) { try await make(lease) }
                 failures = 0
             } catch {
                 guard !Task.isCancelled else { return }
@@ -222,17 +232,31 @@ package actor BaseKeeper {
             try? await store.removePieces(at: mark)
             throw error
         }
-        try await store.removeEntries(through: mark)
-        // What is begun by another gateway has a later mark.
-        for former in try await store.marks(complete: false) where former < mark {
-            try await store.removePieces(at: former)
-        }
+        try await remove(before: mark)
         logger.notice(
             "a base was made",
             metadata: [
                 "entry": "\(mark)", "bytes": "\(manifest.bytes)",
                 "pieces": "\(manifest.pieces.count)",
             ])
+    }
+
+    /// Removes what a base stands for: the entries up to its mark, and the former bases.
+    private func remove(before mark: Int64) async throws {
+        try await store.removeEntries(through: mark)
+        // What is begun by another gateway has a later mark.
+        for former in try await store.marks(complete: false) where former < mark {
+            try await store.removePieces(at: former)
+        }
+    }
+
+    /// Removes what the newest base stands for, if whoever made it has not come to that.
+    private func removeAgain(before last: BaseManifest) async throws {
+        let (sequence, digest) = (last.position.sequence, last.position.digest)
+        guard let status = health.status, status.first <= sequence else { return }
+        // In place of the entries of another past it stands for nothing.
+        guard view.digest(at: sequence) ?? digest == digest else { return }
+        try await remove(before: sequence)
     }
 
     /// Copies this view as it was at the mark, once it is hashed.

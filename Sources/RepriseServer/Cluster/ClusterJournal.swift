@@ -35,7 +35,8 @@ package protocol ClusterJournal: Sendable {
     /// Another one after each loss of the connection to the journal; nil while there is none.
     ///
     /// An entry that is heard over a later one may stand behind what the journal has lost since: a
-    /// server's files are replaced while it is off.
+    /// server's files are replaced while it is off. So it is another one before such an entry is
+    /// handed over. Does not block.
     var connectionNumber: UInt64? { get }
 
     /// Tells all gateways something that may be lost; does not block.

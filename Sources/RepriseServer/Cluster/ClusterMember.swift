@@ -148,7 +148,10 @@ package struct ClusterMember: Sendable {
         position = StateBroadcaster(view.position.sequence, newest: 1)
         barrier = ReadBarrier(submit: submit, applied: position)
         hellos = WaitingHellos()
-        checks = ResultChecks(name: name, in: path, submit: submit, logger: logger)
+        let writtenWithin = ConnectedElsewhere.Settings().writtenWithin
+        checks = ResultChecks(
+            name: name, in: path, present: { view.writers(within: writtenWithin) }, submit: submit,
+            logger: logger)
         bases = journal.bases.map { store in
             BaseKeeper(
                 view: view, store: store, leases: leases, health: health, submit: submit,

@@ -131,7 +131,8 @@ package actor ClusterReplica {
     ///   - commands: at least one.
     ///   - taken: when the server took the request, by the clock's uptime, if it has waited since.
     /// - Returns: what each came to, once it is durable and applied here.
-    /// - Throws: as ``CommandSubmission``; `.closed` once ``run(_:onLeftBehind:)`` has ended.
+    /// - Throws: as ``CommandSubmission``; `.closed` once ``run(_:onLeftBehind:)`` has ended;
+    ///   `CancellationError` for a device's hello whose task is cancelled.
     package func submit(
         _ commands: [ClusterCommand], since taken: Duration? = nil
     ) async throws -> [CommandOutcome] {
@@ -141,11 +142,31 @@ package actor ClusterReplica {
         }
         let (ticket, actions) = try writer.submit(
             commands.map(\.bytes), moment, since: taken)
-        return try await withCheckedThrowingContinuation { done in
+        guard commands.allSatisfy({ if case .hello = $0 { true } else { false } }) else {
+            return try await answer(of: ticket, actions)
+        }
+        return try await withTaskCancellationHandler {
+            try await answer(of: ticket, actions)
+        } onCancel: {
+            // Its connection has ended: it would supersede what the device has connected since.
+            Task { await self.abandon(ticket) }
+        }
+    }
+
+    private func answer(
+        of ticket: Int64, _ actions: [SubmissionMachine<CommandOutcome>.Action]
+    ) async throws -> [CommandOutcome] {
+        try await withCheckedThrowingContinuation { done in
             answers[ticket] = done
             perform(actions)
             if let sleeper, due < sleeper.until { sleeper.task.cancel() }
         }
+    }
+
+    private func abandon(_ ticket: Int64) {
+        guard let answer = answers.removeValue(forKey: ticket) else { return }
+        writer.abandon(ticket)
+        answer.resume(throwing: CancellationError())
     }
 
     private var moment: SubmissionMachine<CommandOutcome>.Moment {

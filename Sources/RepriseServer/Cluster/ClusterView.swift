@@ -58,6 +58,25 @@ package final class ClusterView: Sendable {
         }
     }
 
+    /// What others ask of it, as it was after the last commit.
+    private struct Committed {
+        let position: JournalPosition
+        let time: WallTime
+        let isTimeHeld: Bool
+        let sessions: [Int64: AdmissionMachine.Session]
+        let leases: [LeaseRole: Lease]
+        let rules: Int64
+
+        init(_ state: State) {
+            position = state.admission.position
+            time = state.admission.time
+            isTimeHeld = state.admission.isTimeHeld
+            sessions = state.admission.sessions
+            leases = state.applier.leases.leases
+            rules = state.applier.rules
+        }
+    }
+
     /// For reading; nothing is written to it.
     package let log: SQLiteMessageLog
     let accounts: AccountsDatabase
@@ -69,7 +88,10 @@ package final class ClusterView: Sendable {
     package let marks: AsyncStream<ViewMark>
     private let marking: AsyncStream<ViewMark>.Continuation
     private let database: LogDatabase
+    /// Held while entries are applied, until SQLite has written them.
     private let state: Mutex<State>
+    /// Event loops ask it: nobody holds it for long.
+    private let committed: Mutex<Committed>
     private let note: ApplyingNote
 
     /// Opens the view in a folder, or makes an empty one.
@@ -115,6 +137,7 @@ package final class ClusterView: Sendable {
         let queue = pushQueue
         let state = try database.readNow { try State($0, configuration, queue) }
         note = ApplyingNote(in: folder, applied: state.admission.position.sequence)
+        committed = Mutex(Committed(state))
         self.state = Mutex(state)
     }
 
@@ -122,17 +145,17 @@ package final class ClusterView: Sendable {
     var implicitChannels: Bool { configuration.implicitChannels }
 
     /// See ``ClusterRules``.
-    package var rules: Int64 { state.withLock { $0.applier.rules } }
+    package var rules: Int64 { committed.withLock { $0.rules } }
 
     /// The newest of them that this gateway knows.
     package var newestRules: Int64 { configuration.newestRules }
 
     /// The last applied entry.
-    package var position: JournalPosition { state.withLock { $0.admission.position } }
+    package var position: JournalPosition { committed.withLock { $0.position } }
 
     /// The journal's time, and whether it stands still: see ``AdmissionMachine/isTimeHeld``.
     package var time: (WallTime, isHeld: Bool) {
-        state.withLock { ($0.admission.time, $0.admission.isTimeHeld) }
+        committed.withLock { ($0.time, $0.isTimeHeld) }
     }
 
     /// See ``AdmissionMachine/order(of:)``.
@@ -217,10 +240,10 @@ package final class ClusterView: Sendable {
     private func applyNoted(
         _ entries: [StoredEntry], _ isVerified: Bool, _ skipped: Set<SkippedEntry>
     ) throws -> [AppliedEntry] {
-        let applied = try state.withLock { state in
+        let applied = try state.withLock { state -> [AppliedEntry] in
             var fault: AdmissionMachine.Fault?
             do {
-                return try database.commit { memory, db in
+                let applied: [AppliedEntry] = try database.commit { memory, db in
                     do {
                         return try apply(
                             entries, isVerified, skipped, to: &state, &memory, db)
@@ -229,6 +252,9 @@ package final class ClusterView: Sendable {
                         throw error
                     }
                 }
+                let now = Committed(state)
+                committed.withLock { $0 = now }
+                return applied
             } catch {
                 // Nothing was written, so what is in memory is as before.
                 state = try database.readNow { try State($0, configuration, pushQueue) }
@@ -354,15 +380,15 @@ package final class ClusterView: Sendable {
 
     /// The sessions that have written something since so long, by the journal's time.
     package func writers(within duration: Duration) -> Set<Int64> {
-        state.withLock { state in
-            let since = state.admission.time.advanced(by: .zero - duration)
-            return Set(state.admission.sessions.filter { $0.value.time >= since }.keys)
+        committed.withLock { committed in
+            let since = committed.time.advanced(by: .zero - duration)
+            return Set(committed.sessions.filter { $0.value.time >= since }.keys)
         }
     }
 
     /// The holder of a lease; nil: it is free.
     package func lease(_ role: LeaseRole) -> Lease? {
-        state.withLock { $0.applier.leases.leases[role] }
+        committed.withLock { $0.leases[role] }
     }
 
     package func close() async {

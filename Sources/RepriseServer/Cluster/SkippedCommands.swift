@@ -8,6 +8,8 @@ actor SkippedCommands {
     private let journal: any ClusterJournal
     /// The bytes of the entries; empty for one that the journal has no more.
     private var known: [SkippedEntry: Data] = [:]
+    /// Those that are being read: once for all who ask meanwhile.
+    private var readings: [SkippedEntry: Task<Data, any Error>] = [:]
 
     init(_ journal: any ClusterJournal) { self.journal = journal }
 
@@ -44,18 +46,33 @@ actor SkippedCommands {
         }
     }
 
+    /// The entries are not decoded: one may have ended every process that did.
     private func has(_ bytes: [UInt8]) async throws -> Bool {
         let pattern = Data(bytes)
         for entry in journal.skipped {
-            if known[entry] == nil {
-                // A reading waits for its answer, and the journal's other readings for it.
-                guard journal.connectionNumber != nil else { throw Self.unread }
-                let found = try await journal.read(after: entry.sequence - 1)
-                let stored = found.entries.first.flatMap { entry.isEntry($0) ? $0.bytes : nil }
-                known[entry] = Data(stored ?? [])
-            }
-            if known[entry]?.range(of: pattern) != nil { return true }
+            if try await content(of: entry).range(of: pattern) != nil { return true }
         }
         return false
+    }
+
+    private func content(of entry: SkippedEntry) async throws -> Data {
+        if let content = known[entry] { return content }
+        if let reading = readings[entry] { return try await reading.value }
+        let reading = Task {
+            defer { readings[entry] = nil }
+            let content = try await read(entry)
+            known[entry] = content
+            return content
+        }
+        readings[entry] = reading
+        return try await reading.value
+    }
+
+    private func read(_ entry: SkippedEntry) async throws -> Data {
+        // A reading waits for its answer, and the journal's other readings for it.
+        guard journal.connectionNumber != nil else { throw Self.unread }
+        let found = try await journal.read(after: entry.sequence - 1)
+        let stored = found.entries.first.flatMap { entry.isEntry($0) ? $0.bytes : nil }
+        return Data(stored ?? [])
     }
 }

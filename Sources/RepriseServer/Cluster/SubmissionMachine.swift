@@ -165,6 +165,10 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
         }
     }
 
+    /// Its caller waits no longer: what was not sent is not sent any more, and where it is sent
+    /// again nothing stands for it.
+    package mutating func abandon(_ ticket: Int64) { tickets[ticket] = nil }
+
     /// The connection to the journal is there again, or has refused an entry: nothing that was sent
     /// can be relied on.
     package mutating func connected(_ moment: Moment) -> [Action] { resend(moment) }
@@ -177,7 +181,7 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
             guard tickets.removeValue(forKey: first.ticket) != nil else { continue }
             actions.append(.answer(ticket: first.ticket, .failure(Self.unknown)))
         }
-        if !actions.isEmpty { abandon() }
+        if !actions.isEmpty { dropAbandoned() }
         guard let resendAt, resendAt <= moment.now else { return actions }
         return actions + resend(moment)
     }
@@ -226,6 +230,7 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
 
     private mutating func sendPending(_ moment: Moment) -> [Action] {
         guard case .open(let id) = session, !pending.isEmpty else { return [] }
+        dropAbandoned()
         resendAt = moment.now + ClusterLimits.resendAfter
         for index in pending.indices { pending[index].isSentAgain = true }
         return pending.map { .send(bytes(of: $0, in: id, moment)) }
@@ -282,11 +287,11 @@ package struct SubmissionMachine<Outcome: Sendable>: Sendable {
         return actions
     }
 
-    /// Callers were told that the outcome is unknown: what was not sent is not sent any more, and
-    /// in entries that are sent again nothing stands for it.
+    /// Callers were told that the outcome is unknown, or wait no longer: what was not sent is not
+    /// sent any more, and in entries that are sent again nothing stands for it.
     ///
     /// A gateway that was cut off for long would else do what somebody has since undone elsewhere.
-    private mutating func abandon() {
+    private mutating func dropAbandoned() {
         let nothing = ClusterCommand.nop.bytes
         for index in pending.indices {
             for place in pending[index].commands.indices {

@@ -133,7 +133,9 @@ enum ViewCopy {
         }
     }
 
-    /// Copies the rows of all tables that both have.
+    /// Copies the rows of all tables that both have, and which numbers were used.
+    ///
+    /// The ids of directory entries are made of these: one whose row is gone is not used again.
     private static func copyTables(
         from source: String, except: Set<String>, _ db: Database
     ) throws {
@@ -149,7 +151,11 @@ enum ViewCopy {
             try db.execute(
                 sql: """
                     DELETE FROM main.\(table);
-                    INSERT INTO main.\(table) (\(columns)) SELECT \(columns) FROM \(source).\(table)
+                    INSERT INTO main.\(table) (\(columns))
+                    SELECT \(columns) FROM \(source).\(table);
+                    DELETE FROM main.sqlite_sequence WHERE name = '\(table)';
+                    INSERT INTO main.sqlite_sequence (name, seq)
+                    SELECT name, seq FROM \(source).sqlite_sequence WHERE name = '\(table)'
                     """)
         }
     }

@@ -26,6 +26,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var context: ChannelHandlerContext?
     private let output = ConnectionOutput()
     private var admission = ConnectionAdmission()
+    /// Brings its hello into a cluster's journal.
+    private var arriving: Task<Void, Never>?
     /// Its place among the connections of strangers, until `welcome`.
     private var seat: HTTPConnections.Seat?
     private var isReadHeld = false
@@ -76,6 +78,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         subscriptions.endAll()
         loopHub.remove(self)
         leaveSeat()
+        arriving?.cancel()
         admission.end(place, at: gateway)
         gateway.presence?.ended(id)
         log(.debug, "disconnected")
@@ -202,7 +205,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         admission.enter(place, as: device, at: gateway)
         guard let cluster = gateway.cluster else { return arrived(.success(nil)) }
         let shard = loopHub.shard
-        gateway.arrive(device, at: cluster) { [id] in shard.post(.arrived(id, $0)) }
+        arriving = gateway.arrive(device, at: cluster) { [id] in shard.post(.arrived(id, $0)) }
     }
 
     /// Ends the device's older connections, on any loop; it is welcomed once all have confirmed
@@ -224,6 +227,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// The same, with the cluster's answer.
     func arrivedLater(_ answer: Result<Generation?, RepriseError>) {
+        arriving = nil
         arrived(answer)
         goOn()
     }

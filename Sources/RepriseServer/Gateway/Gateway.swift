@@ -231,10 +231,12 @@ package final class Gateway: Sendable {
     }
 
     /// Brings a hello into the cluster's journal.
+    ///
+    /// - Returns: what does it, to be cancelled if the connection ends before.
     func arrive(
         _ device: ConnectingDevice, at cluster: ClusterMember,
         _ answer: @escaping @Sendable (Result<Generation?, RepriseError>) -> Void
-    ) {
+    ) -> Task<Void, Never> {
         Task {
             do {
                 answer(.success(try await cluster.arrive(device)))

@@ -289,6 +289,7 @@ struct BaseTests {
         private let store: any BaseStore
         let putting = Mutex<@Sendable () throws -> Void>({})
         let getting = Mutex<@Sendable (BasePiece) -> Void>({ _ in })
+        let removing = Mutex<@Sendable () throws -> Void>({})
         /// What it says of its first entry; nil: what is so.
         let first = Mutex<Int64?>(nil)
 
@@ -309,6 +310,7 @@ struct BaseTests {
         }
         func removePieces(at mark: Int64) async throws { try await store.removePieces(at: mark) }
         func removeEntries(through sequence: Int64) async throws {
+            try removing.withLock { $0 }()
             try await store.removeEntries(through: sequence)
         }
 
@@ -353,6 +355,58 @@ struct BaseTests {
         }
         let failed = try #require(refused.withLock { $0 })
         #expect(clock.uptime() - failed < .seconds(300))
+        await one.stop()
+    }
+
+    @Test("Entries before a base whose removal failed are removed within minutes, not hours")
+    func removedAgain() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let clock = ManualClock()
+        let journal = MemoryJournal(
+            seed: 12, readers: 1, stamps: clock, faults: .none, keepsBases: true)
+        defer { journal.close() }
+        let once = try ChangingBases(SharedJournal(journal: journal))
+        let refused = Mutex<Duration?>(nil)
+        once.removing.withLock {
+            $0 = {
+                let isFirst = refused.withLock { refused in
+                    defer { refused = refused ?? clock.uptime() }
+                    return refused == nil
+                }
+                if isFirst { throw RepriseError(.unavailable, "Not now.") }
+            }
+        }
+        let one = try await Self.start(
+            once, at: folder.path("one"), every: ClusterLimits.baseEvery, clock: clock)
+        try await clock.advance(by: .seconds(1), within: .seconds(40)) {
+            try await journal.status().first > 1
+        }
+        let failed = try #require(refused.withLock { $0 })
+        #expect(clock.uptime() - failed < .seconds(300))
+        let base = try #require(try await Self.manifest(once))
+        #expect(try await journal.status().first == base.position.sequence + 1)
+        await one.stop()
+    }
+
+    @Test("A base is made on threads of its own, and does not keep one of Swift's pool")
+    func ownThreads() async throws {
+        let (folder, journal, shared) = try Self.fixture(seed: 13, readers: 1)
+        defer { folder.remove() }
+        defer { journal.close() }
+        let looked = try ChangingBases(shared)
+        let isOwn = Mutex<Bool?>(nil)
+        looked.putting.withLock {
+            $0 = {
+                let found = withUnsafeCurrentTask { $0?.unownedTaskExecutor != nil }
+                isOwn.withLock { $0 = $0 ?? found }
+            }
+        }
+        let one = try await Self.start(
+            looked, at: folder.path("one"), hashWithin: .milliseconds(1_500))
+        try await becomes("a piece is kept by a thread of its own", true) {
+            isOwn.withLock { $0 ?? false }
+        }
         await one.stop()
     }
 

@@ -1,11 +1,13 @@
 import Foundation
+import GRDB
 import Logging
 import RepriseCore
-import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
 import RepriseWire
 import Testing
+
+@testable import RepriseServer
 
 /// Two gateways over one faulty journal tell users of their conversations:
 /// docs/architecture/cluster.md.
@@ -209,5 +211,55 @@ struct ClusterDirectoryTests {
                 of: .directory(of: user), after: 0, limit: 9)
             #expect(page.gone.map(\.reason) == [.erased])
         }
+    }
+
+    @Test("A change after data was moved in, or out, has a number that no former change had")
+    func moved() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let data = folder.path("data")
+        let log = try SQLiteMessageLog.open(at: data)
+        let accounts = try Accounts.open(
+            at: data, implicitChannels: true, heads: { try log.head(of: $0) })
+        let epoch = log.epoch
+        try accounts.belong(to: epoch, isRestored: false)
+        var last: Int64 = 0
+        for title in ["one", "two", "three"] {
+            try await accounts.perform(
+                SetChannel(
+                    ChannelName("team"), ChannelSettings(title: title), by: principal("ada")))
+            let told = try await accounts.directories.changes(limit: 9).map(\.number)
+            last = try #require(told.last)
+            try await accounts.perform(NoteTold(told))
+        }
+        await accounts.close()
+        await log.close()
+
+        /// The number of the next change, which is told.
+        func next(in path: String) async throws -> Int64 {
+            let queue = try DatabaseQueue(path: path)
+            defer { try? queue.close() }
+            return try await queue.write { db in
+                try db.execute(
+                    sql: "INSERT INTO directory_changes (user, channel) VALUES ('ada', 'team')")
+                let number = db.lastInsertedRowID
+                try db.execute(sql: "DELETE FROM directory_changes")
+                return number
+            }
+        }
+        for name in ["view", "back"] {
+            try FileManager.default.createDirectory(
+                atPath: folder.path(name), withIntermediateDirectories: true)
+        }
+        let view = folder.path("view") + "/view.sqlite"
+        let seed = try await ClusterSeed.open(data)
+        let now = WallTime(milliseconds: 1_800_000_000_000)
+        let made = try await seed.makeView(now: now)
+        try FileManager.default.copyItem(atPath: made.file.path, toPath: view)
+        #expect(try await seed.makeView(now: now).fingerprint == made.fingerprint)
+        await seed.close()
+        #expect(try await next(in: view) == last + 1)
+        _ = try ViewCopy.makeData(in: folder.path("back"), of: folder.path("view"), epoch: epoch)
+        #expect(try await next(in: folder.path("back") + "/accounts.sqlite") == last + 2)
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import RepriseCore
 import RepriseTestSupport
 import RepriseTesting
@@ -97,6 +98,60 @@ struct ClusterMemberTests {
             journal.failReadings(0)
             try await change()
         }
+    }
+
+    /// A journal with one entry, whose readings wait until the test opens it.
+    private final class HeldJournal: ClusterJournal {
+        let epoch = Epoch.random()
+        private let entry: StoredEntry
+        private let opened: Signal
+        private let gate: Task<Void, Never>
+        private let counted = Mutex((asked: 0, reads: 0))
+
+        init(_ entry: StoredEntry) {
+            let opened = Signal()
+            (self.entry, self.opened) = (entry, opened)
+            gate = Task { await opened.wait() }
+        }
+
+        func open() { opened.raise() }
+
+        /// How often somebody asked what is skipped.
+        var asked: Int { counted.withLock { $0.asked } }
+        var reads: Int { counted.withLock { $0.reads } }
+
+        var skipped: Set<SkippedEntry> {
+            counted.withLock { $0.asked += 1 }
+            return [SkippedEntry(entry)]
+        }
+        func send(_ bytes: [UInt8]) async {}
+        func follow(_ heard: @escaping @Sendable (StoredEntry?) -> Void) {}
+        func read(after sequence: Int64) async throws -> (entries: [StoredEntry], last: Int64) {
+            counted.withLock { $0.reads += 1 }
+            await gate.value
+            return ([entry], entry.sequence)
+        }
+        func status() async throws -> JournalStatus { JournalStatus() }
+        func close() async {}
+    }
+
+    @Test("A skipped entry is read once for all who ask meanwhile")
+    func skippedOnce() async throws {
+        func message() throws -> NewMessage {
+            NewMessage(channel: try ChannelName("general"), id: .random(), body: [49])
+        }
+        let bad = try message()
+        let journal = HeldJournal(
+            StoredEntry(
+                sequence: 7, stamp: WallTime(milliseconds: 0),
+                bytes: ClusterEntryTests.entry(ClusterLog.commands(for: [bad])).bytes))
+        let skipped = SkippedCommands(journal)
+        let asking = (0..<20).map { _ in Task { try await skipped.has(bad) } }
+        try await eventually("all have asked") { journal.asked == 20 }
+        journal.open()
+        for task in asking { #expect(try await task.value) }
+        #expect(try await !skipped.has(try message()))
+        #expect(journal.reads == 1)
     }
 
     @Test(
@@ -215,18 +270,143 @@ struct ClusterMemberTests {
         for member in members { await member.close() }
     }
 
+    /// What a gateway says of its results, and which gateways are there.
+    private final class ComparedGateway: Sendable {
+        let present = Mutex<Set<Int64>>([])
+        private let said = Mutex<[ResultCheck]>([])
+
+        func checks(in path: String) -> ResultChecks {
+            ResultChecks(
+                name: "own", in: path, present: { self.present.withLock { $0 } },
+                submit: { commands in
+                    for case .checked(let check) in commands {
+                        self.said.withLock { $0.append(check) }
+                    }
+                    return []
+                }, logger: RunningServer.logger)
+        }
+
+        /// What it says of one of its spans, counted from 1.
+        func check(of span: Int) async throws -> ResultCheck {
+            try await eventually("it says it") { self.said.withLock { $0.count } >= span }
+            return self.said.withLock { $0[span - 1] }
+        }
+    }
+
+    private static func entry(
+        _ sequence: Int64, at seconds: Int64, by session: Int64, _ outcomes: [CommandOutcome] = []
+    ) -> AppliedEntry {
+        AppliedEntry(
+            sequence: sequence, session: session, n: sequence, bytes: 1,
+            time: WallTime(milliseconds: seconds * 1_000), disposition: .accepted,
+            outcomes: outcomes)
+    }
+
+    private static func other(_ check: ResultCheck) -> ResultCheck {
+        var check = check
+        check.digest = Array(1...32)
+        return check
+    }
+
+    @Test(
+        "A gateway is noted as wrong once more than half of those present agree on other results, in whichever order they come",
+        arguments: [4, 5])
+    func outvoted(gateways: Int) async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        // Bit by bit, which of them have other results.
+        for order in 0..<(1 << gateways) {
+            let path = folder.path("\(order)")
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true)
+            let gateway = ComparedGateway()
+            gateway.present.withLock { $0 = Set(1...Int64(gateways)) }
+            let checks = gateway.checks(in: path)
+            checks.applied(Self.entry(1, at: 0, by: 1))
+            checks.applied(Self.entry(2, at: 10, by: 1))
+            let own = try await gateway.check(of: 1)
+            var others = 0
+            for place in 0..<gateways {
+                let isOther = order & (1 << place) != 0
+                if isOther { others += 1 }
+                let said = isOther ? Self.other(own) : own
+                checks.applied(
+                    Self.entry(Int64(place) + 3, at: 10, by: Int64(place) + 1, [.checked(said)]))
+                let isNoted = FileManager.default.fileExists(atPath: path + "/view.differs")
+                #expect(isNoted == (2 * others > gateways), "order \(order), at \(place)")
+            }
+            // Of equal halves nobody knows which one is right.
+            #expect((checks.problem == nil) == (2 * others < gateways), "order \(order)")
+            let again = ComparedGateway().checks(in: path)
+            #expect((again.problem != nil) == (2 * others > gateways), "order \(order)")
+        }
+    }
+
+    @Test("The note that a gateway is wrong is removed once most have said what it has")
+    func noteRemoved() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let gateway = ComparedGateway()
+        let checks = gateway.checks(in: folder.url.path)
+        checks.applied(Self.entry(1, at: 0, by: 1))
+        checks.applied(Self.entry(2, at: 10, by: 1))
+        let own = try await gateway.check(of: 1)
+        // Two have written nothing for a while.
+        gateway.present.withLock { $0 = [1, 2, 3] }
+        func hear(_ check: ResultCheck, from session: Int64) {
+            checks.applied(Self.entry(session + 2, at: 10, by: session, [.checked(check)]))
+        }
+        hear(own, from: 1)
+        for session in [2, 3] as [Int64] { hear(Self.other(own), from: session) }
+        let note = folder.url.path + "/view.differs"
+        #expect(checks.problem != nil && FileManager.default.fileExists(atPath: note))
+        for session in [4, 5] as [Int64] { hear(own, from: session) }
+        #expect(checks.problem == nil && !FileManager.default.fileExists(atPath: note))
+    }
+
+    @Test(
+        "Of two gateways with different results both are ready once one is made anew and they agree")
+    func agreeAgain() async throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let gateway = ComparedGateway()
+        let checks = gateway.checks(in: folder.url.path)
+        gateway.present.withLock { $0 = [1, 2] }
+        var (sequence, span) = (Int64(0), 0)
+        func apply(by session: Int64, _ outcomes: [CommandOutcome] = []) {
+            sequence += 1
+            checks.applied(
+                Self.entry(sequence, at: Int64(10 * span), by: session, outcomes))
+        }
+        /// A span ends, of which this gateway and another say their results.
+        func hear(from session: Int64, isOther: Bool = false) async throws {
+            apply(by: 1)
+            span += 1
+            apply(by: 1)
+            let own = try await gateway.check(of: span)
+            apply(by: 1, [.checked(own)])
+            apply(by: session, [.checked(isOther ? Self.other(own) : own)])
+        }
+        try await hear(from: 2, isOther: true)
+        #expect(checks.problem?.contains("1 of 2") == true)
+        try await hear(from: 2)
+        #expect(checks.problem != nil, "equal results do not make the views equal")
+        // The view of the other is made anew, and its former process is still counted.
+        gateway.present.withLock { $0 = [1, 2, 3] }
+        try await hear(from: 3)
+        #expect(checks.problem != nil)
+        gateway.present.withLock { $0 = [1, 3] }
+        try await hear(from: 3)
+        #expect(checks.problem == nil)
+    }
+
     @Test("The name of a gateway with other results is shown up to its limit")
     func checkedName() throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
-        let checks = ResultChecks(
-            name: "own", in: folder.path, submit: { _ in [] }, logger: RunningServer.logger)
+        let checks = ComparedGateway().checks(in: folder.path)
         func apply(_ sequence: Int64, at seconds: Int64, _ outcomes: [CommandOutcome] = []) {
-            checks.applied(
-                AppliedEntry(
-                    sequence: sequence, session: 7, n: sequence, bytes: 1,
-                    time: WallTime(milliseconds: seconds * 1_000), disposition: .accepted,
-                    outcomes: outcomes))
+            checks.applied(Self.entry(sequence, at: seconds, by: 7, outcomes))
         }
         apply(1, at: 0)
         apply(2, at: 10)
@@ -286,6 +466,26 @@ struct ClusterMemberTests {
         running[0].cancel()
         _ = await running[0].result
         for member in members { await member.close() }
+    }
+
+    @Test("The hello of a connection that has ended does not come into the journal later")
+    func endedHello() async throws {
+        try await withMember { member, journal in
+            try await member.barrier.pass()
+            journal.change { $0.faults = .init(lost: 100) }
+            let sent = member.replica.figures.sent
+            let arriving = Task {
+                _ = try await member.arrive(.init(user: nil, device: .random()))
+            }
+            try await eventually("it is sent, and lost") { member.replica.figures.sent > sent }
+            arriving.cancel()
+            await #expect(throws: CancellationError.self) { try await arriving.value }
+            #expect(member.waitingHellos == 0)
+            journal.change { $0.faults = .none }
+            try await member.barrier.pass()
+            let commands = try journal.entries.flatMap { try ClusterEntry($0.bytes).commands }
+            #expect(!commands.contains { if case .hello = $0 { true } else { false } })
+        }
     }
 
     @Test("A hello beyond the limit of waiting hellos is refused", .limit("cluster.hellos"))

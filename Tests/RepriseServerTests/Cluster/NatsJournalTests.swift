@@ -1,5 +1,7 @@
+import AsyncHTTPClient
 import Foundation
 import Logging
+import NIOCore
 import RepriseCluster
 import RepriseCore
 import RepriseServer
@@ -133,6 +135,76 @@ struct NatsJournalTests {
             #expect(try await second.read(after: 0).entries.map(\.bytes) == [[1, 2, 3]])
             await first.close()
             await second.close()
+        }
+    }
+
+    /// A way to a server that, once it is cut, leads to one that says nothing, for some dials.
+    private static func silentProxy(to server: NatsServer, dials: Int) throws -> FaultProxy {
+        let silent = FaultProxy.Plan.Connection([.init(.halfOpen(both: true), .toClient)])
+        let connections = Array(repeating: silent, count: dials)
+        return try FaultProxy(
+            to: server.port, plan: FaultProxy.Plan([FaultProxy.Plan.Connection()] + connections))
+    }
+
+    @Test(
+        "While a silent server is dialled the connection's number is known at once; then it is another"
+    )
+    func silentDial() async throws {
+        try await withServer { server, _ in
+            let proxy = try Self.silentProxy(to: server, dials: 2)
+            let journal = try await open(NatsConfiguration("nats://127.0.0.1:\(proxy.port)"))
+            let number = try #require(journal.connectionNumber)
+            await proxy.cut()
+            try await eventually("it is noticed") { journal.connectionNumber == nil }
+            try await eventually("it is dialled") { proxy.report.connections == 2 }
+            // The library holds its lock for 3 s.
+            let began = ContinuousClock.now
+            #expect(journal.connectionNumber == nil)
+            #expect(began.duration(to: .now) < .seconds(1))
+            try await eventually("it is there again") { journal.isConnected }
+            _ = try await journal.read(after: 0)
+            #expect(try #require(journal.connectionNumber) > number)
+            await journal.close()
+        }
+    }
+
+    /// How many messages the newest connection of the journal `tests` has sent.
+    private static func sent(to server: NatsServer) async throws -> Int {
+        struct Found: Decodable {
+            struct Connection: Decodable {
+                var cid: Int
+                var name: String?
+                var inMsgs: Int
+            }
+            var connections: [Connection]
+        }
+        let request = HTTPClientRequest(url: server.monitor + "/connz")
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(20))
+        let body = try await response.body.collect(upTo: 1 << 20)
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let found = try decoder.decode(Found.self, from: Data(String(buffer: body).utf8))
+        return found.connections.filter { $0.name == "reprise tests" }
+            .max { $0.cid < $1.cid }?.inMsgs ?? 0
+    }
+
+    @Test("What is asked while no server is there is not kept for the next one")
+    func askedWhileCutOff() async throws {
+        try await withServer { server, _ in
+            let proxy = try Self.silentProxy(to: server, dials: 3)
+            let journal = try await open(NatsConfiguration("nats://127.0.0.1:\(proxy.port)"))
+            await journal.send([1])
+            try await eventually("it is stored") { try await journal.read(after: 0).last == 1 }
+            await proxy.cut()
+            try await eventually("it is noticed") { !journal.isConnected }
+            for _ in 0..<2 {
+                await expectError(.unavailable) { _ = try await journal.read(after: 0) }
+            }
+            try await eventually("it is there again") { journal.isConnected }
+            #expect(try await journal.read(after: 0).last == 1)
+            try await eventually("it is counted") { try await Self.sent(to: server) > 0 }
+            #expect(try await Self.sent(to: server) == 1, "the last question alone")
+            await journal.close()
         }
     }
 
@@ -584,6 +656,13 @@ struct NatsJournalTests {
             _ = await running.result
             await member.close()
         }
+    }
+
+    @Test("Each missing right is told once, and no more of them than 32 are remembered")
+    func missingRights() {
+        var missing = MissingRights()
+        let told = (0..<1_000).filter { missing.insert("no right to _INBOX.\($0 % 500)") }
+        #expect(told == Array(0..<32) && missing.known.count == 32)
     }
 
     @Test("A right token of NATS is let in, a wrong one refused")

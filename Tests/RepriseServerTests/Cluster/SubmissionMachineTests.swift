@@ -80,6 +80,23 @@ struct SubmissionMachineTests {
         #expect(writer.machine.due == writer.now + .seconds(1))
     }
 
+    @Test("What nobody waits for any more is not sent, and sent again nothing stands for it")
+    func abandoned() throws {
+        var writer = try Writer.open()
+        let hello = ClusterCommand.hello(.init(user: nil, device: .random())).bytes
+        let (underWay, _) = try writer.machine.submit([hello], writer.moment)
+        for _ in 0..<3 { _ = try writer.submit() }
+        let (waiting, sent) = try writer.machine.submit([hello], writer.moment)
+        #expect(sent.sent().isEmpty)
+        for ticket in [underWay, waiting] { writer.machine.abandon(ticket) }
+        writer.now += .seconds(1)
+        let again = writer.machine.timerFired(writer.moment).sent()
+        #expect(again.map(\.n) == [2, 3, 4, 5])
+        #expect(again.first?.commands.map(\.bytes) == [ClusterCommand.nop.bytes])
+        let actions = writer.applied(2, [0])
+        #expect(actions.answers().isEmpty && actions.sent().isEmpty)
+    }
+
     @Test("An entry that came early or was stale has all sent again, once")
     func early() throws {
         for reason in [AdmissionMachine.Reason.early, .stale] {
