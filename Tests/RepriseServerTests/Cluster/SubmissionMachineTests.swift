@@ -81,7 +81,7 @@ struct SubmissionMachineTests {
     }
 
     @Test("What nobody waits for any more is not sent, and sent again nothing stands for it")
-    func abandoned() throws {
+    func abandonedByAsker() throws {
         var writer = try Writer.open()
         let hello = ClusterCommand.hello(.init(user: nil, device: .random())).bytes
         let (underWay, _) = try writer.machine.submit([hello], writer.moment)
