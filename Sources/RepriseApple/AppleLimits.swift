@@ -26,7 +26,8 @@ extension LimitTable {
                 "apple.window", "a web view of forms waits for a key window",
                 "\(AppleLimits.window)", "`.unavailable`; another web view waits"),
             Limit(
-                "apple.background", "background time that is used", "\(BackgroundTime.most)",
-                "the client has disconnected"),
+                "apple.background", "background time that is used; and for closing",
+                "\(BackgroundTime.most); \(BackgroundTime.closing)",
+                "the client is told, and disconnects"),
         ])
 }

@@ -2,6 +2,8 @@
 package enum BackgroundTime {
     /// The most: less than the half minute that is measured, where the system names no number.
     package static let most = Duration.seconds(25)
+    /// How long the client may take to close, once the system says that the time is over.
+    package static let closing = Duration.seconds(1)
 
     /// The time to use.
     ///

@@ -66,9 +66,15 @@
                 id = .invalid
             }
             id = application.beginBackgroundTask(withName: "reprise") {
-                Task { await client.background(granted: .zero) }
-                // Not once the client is done: the system ends an app whose task outlasts this.
-                end()
+                // The client is told before the task ends, and closes its connection.
+                Task {
+                    await client.background(granted: .zero)
+                    end()
+                }
+                Task {
+                    try? await Task.sleep(for: BackgroundTime.closing)
+                    end()
+                }
             }
             let granted = BackgroundTime.granted(remaining: application.backgroundTimeRemaining)
             Task {

@@ -78,14 +78,20 @@ struct PhoneOrders: Sendable {
         return nil
     }
 
-    /// The expiration handler, as in `SystemAppLife`: the task ends once the client is being told.
+    /// The expiration handler, as in `SystemAppLife`: the client is told, and the task ended a
+    /// second later at the latest.
     private func expire() async {
-        await withCheckedContinuation { begun in
-            Task {
-                begun.resume()
-                await life.background(granted: .zero)
-            }
+        let closed = Race<Void>()
+        Task {
+            await life.background(granted: .zero)
+            closed.end(.success(()))
         }
+        let timer = Task {
+            try await Task.sleep(for: BackgroundTime.closing)
+            closed.end(.success(()))
+        }
+        try? await closed.value()
+        timer.cancel()
     }
 }
 
