@@ -154,6 +154,27 @@ struct ListenTests {
         }
     }
 
+    @Test("what could not be printed is printed by the next run, which is not complete before")
+    func printedLater() async throws {
+        try await withServer { server, folder in
+            try await publish(1...3, server)
+            let arguments = [
+                "listen", "a", "--journal", folder.path("j"), "--server", server.url,
+                "--until-complete",
+            ]
+            // More often than a reader's default limit of attempts.
+            for _ in 1...11 {
+                let full = try RunningTool(
+                    arguments, outputTo: try FileHandle(forWritingTo: URL(filePath: "/dev/full")))
+                #expect(await full.end() == 74, "\(full.error)")
+            }
+            let printed = try await Tool.run(arguments)
+            #expect(printed.status == 0, "\(printed.error)")
+            #expect(printed.lines.map { $0.suffix(1) }.sorted() == ["1", "2", "3"], "\(printed)")
+            #expect(try await Tool.run(arguments).output.isEmpty)
+        }
+    }
+
     @Test("a closed output is an error, and is not taken for the first file that is opened")
     func closedOutput() async throws {
         try await withServer { server, folder in

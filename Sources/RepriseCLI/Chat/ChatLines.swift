@@ -24,7 +24,7 @@ struct ChatLines: Sendable {
     /// Prints messages, from the end of the last run.
     func listen() async throws {
         try await channel.read(Self.reader) { message in
-            try output.ends { try printer.print(Self.line(message)) }
+            try await output.ends { try printer.print(Self.line(message)) }
         }
     }
 

@@ -9,6 +9,9 @@ struct Listener: Sendable {
     /// The reader's name in the journal: the same in every run, because its position hangs on it.
     static let reader = "listen"
 
+    /// How often it looks whether a message still waits for another attempt.
+    private static let look = Duration.milliseconds(20)
+
     private static let needsPerson: [RepriseError.Code] = [.diskFull, .diskFailed, .notWritable]
 
     let reprise: AccountClient
@@ -26,11 +29,7 @@ struct Listener: Sendable {
     /// - Throws: ``BrokenPipe``; ``CommandFailure`` if the output fails; ``RepriseError``.
     func run() async throws -> Bool {
         let output = OutputFailure()
-        for name in channels {
-            try await reprise.channel(name).read(Self.reader) { message in
-                try output.ends { try printer.print(message) }
-            }
-        }
+        do { try await read(into: output) } catch is CancellationError { return false }
         return try await withThrowingTaskGroup(of: End?.self) { group in
             group.addTask {
                 try await reprise.run()
@@ -44,7 +43,7 @@ struct Listener: Sendable {
                 try await watch()
                 return nil
             }
-            if untilComplete { group.addTask { try await complete() } }
+            if untilComplete { group.addTask { try await complete(output) } }
             while let end = try await group.next() {
                 switch end {
                 case nil: continue
@@ -56,6 +55,16 @@ struct Listener: Sendable {
         }
     }
 
+    private func read(into output: OutputFailure) async throws {
+        for name in channels {
+            let channel = try reprise.channel(name)
+            try await channel.read(Self.reader) { message in
+                try await output.ends { try printer.print(message) }
+            }
+            try await retryFailures(in: channel)
+        }
+    }
+
     private func finish(_ group: inout ThrowingTaskGroup<End?, any Error>, _ isComplete: Bool)
         -> Bool
     {
@@ -63,13 +72,36 @@ struct Listener: Sendable {
         return isComplete
     }
 
-    private func complete() async throws -> End {
+    private func complete(_ output: OutputFailure) async throws -> End {
         do {
-            for name in channels { try await reprise.channel(name).caughtUp() }
+            for name in channels {
+                let channel = try reprise.channel(name)
+                try await channel.caughtUp()
+                // That does not wait for a message that awaits another attempt.
+                while try await failures(in: channel).contains(where: { $0.status == .waiting }) {
+                    try await Task.sleep(for: Self.look)
+                }
+            }
+            if let error = output.error { throw error }
             return .complete
         } catch is CancellationError {
             return .cancelled
         }
+    }
+
+    /// Prints at once what an earlier run could not print, also what it has given up.
+    private func retryFailures(in channel: Channel) async throws {
+        for failed in try await failures(in: channel) {
+            do {
+                try await channel.retry(failed.message.id, reader: Self.reader)
+            } catch let error as RepriseError where error.code == .noSuchEntry {
+                // The id of a damaged message cannot be read; it stays a dead letter.
+            }
+        }
+    }
+
+    private func failures(in channel: Channel) async throws -> [FailedMessage] {
+        try await channel.failures(of: Self.reader, limit: 1_000)
     }
 
     /// Fails where a person must act: the disk is full, or no server has answered in this run.
