@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import RepriseChannels
 import RepriseTestSupport
 import RepriseTesting
@@ -288,6 +289,33 @@ struct ChatTests {
         try await again.wait("it is printed") { $0.contains("bob: hello\n") }
         again.closeInput()
         #expect(await again.end() == 0)
+    }
+
+    @Test("without a terminal a message is printed at last, however often that has failed")
+    func failedOutput() async throws {
+        let scene = try await ChatScene()
+        try await scene.post(#"{"body":{"text":"hello"}}"#, as: "bob")
+        /// Fails, and leaves the message due at once, after so many failures.
+        func fail(leaving failures: Int) async throws {
+            let ada = try RunningTool(
+                scene.arguments("ada"),
+                outputTo: try FileHandle(forWritingTo: URL(filePath: "/dev/full")))
+            #expect(await ada.end() == 74, "\(ada.error)")
+            let path = scene.folder.path("state") + "/ada/journal.sqlite"
+            let journal = try DatabaseQueue(path: path)
+            try await journal.write { db in
+                try db.execute(
+                    sql: "UPDATE channelsException SET failures = ?, due = 0",
+                    arguments: [failures])
+            }
+            try journal.close()
+        }
+        try await fail(leaving: 9)
+        try await fail(leaving: 10)
+        let ada = try RunningTool(scene.arguments("ada"))
+        try await ada.wait("it is printed") { $0.contains("bob: hello\n") }
+        ada.closeInput()
+        #expect(await ada.end() == 0)
     }
 
     @Test(

@@ -23,7 +23,9 @@ struct ChatLines: Sendable {
 
     /// Prints messages, from the end of the last run.
     func listen() async throws {
-        try await channel.read(Self.reader) { message in
+        // The output's failure is none of the message: it never becomes a dead letter.
+        let options = ReaderOptions(attemptLimit: .max)
+        try await channel.read(Self.reader, options: options) { message in
             try await output.ends { try printer.print(Self.line(message)) }
         }
     }

@@ -58,7 +58,9 @@ struct Listener: Sendable {
     private func read(into output: OutputFailure) async throws {
         for name in channels {
             let channel = try reprise.channel(name)
-            try await channel.read(Self.reader) { message in
+            // The output's failure is none of the message: it never becomes a dead letter.
+            let options = ReaderOptions(attemptLimit: .max)
+            try await channel.read(Self.reader, options: options) { message in
                 try await output.ends { try printer.print(message) }
             }
             try await retryFailures(in: channel)
