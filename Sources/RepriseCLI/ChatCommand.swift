@@ -219,12 +219,17 @@ struct ChatCommand: AsyncParsableCommand {
         let channel = try reprise.channel(channel)
         let room = ChatRoom(channel, of: reprise.channels, user: user, changed: Signal())
         let lines = ChatLines(room: room, channel: channel, timeout: .seconds(timeout))
+        let watch = ChannelWatch(channel, asksAgain: true)
         let refused = try await lines.refused()
         try await lines.listen()
         do {
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask {
                     await room.follow(reprise.channels.connectionStates)
+                    return false
+                }
+                group.addTask {
+                    try await watch.run()
                     return false
                 }
                 group.addTask {

@@ -180,6 +180,18 @@ struct ChatTests {
         #expect(second.status == 0, "\(second.error)")
     }
 
+    @Test("without a terminal a channel that the server refuses is told on standard error")
+    func refusedChannel() async throws {
+        let scene = try await ChatScene()
+        try await scene.makePrivate()
+        let ada = try RunningTool(scene.arguments("ada"))
+        try await eventually("it says so") {
+            ada.error.contains("reprise: The server refuses general: ")
+        }
+        ada.closeInput()
+        #expect(await ada.end() == 0)
+    }
+
     @Test("without a terminal a message that is too long is an error, and the others are sent")
     func tooLong() async throws {
         let scene = try await ChatScene()

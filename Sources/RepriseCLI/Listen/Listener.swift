@@ -29,7 +29,14 @@ struct Listener: Sendable {
     /// - Throws: ``BrokenPipe``; ``CommandFailure`` if the output fails; ``RepriseError``.
     func run() async throws -> Bool {
         let output = OutputFailure()
-        do { try await read(into: output) } catch is CancellationError { return false }
+        let watches = try channels.map {
+            ChannelWatch(try reprise.channel($0), asksAgain: waitsForServer)
+        }
+        do {
+            try await read(watches.map(\.channel), into: output)
+        } catch is CancellationError {
+            return false
+        }
         return try await withThrowingTaskGroup(of: End?.self) { group in
             group.addTask {
                 try await reprise.run()
@@ -43,7 +50,13 @@ struct Listener: Sendable {
                 try await watch()
                 return nil
             }
-            if untilComplete { group.addTask { try await complete(output) } }
+            for watch in watches {
+                group.addTask {
+                    try await watch.run()
+                    return nil
+                }
+            }
+            if untilComplete { group.addTask { try await complete(watches, output) } }
             while let end = try await group.next() {
                 switch end {
                 case nil: continue
@@ -55,9 +68,8 @@ struct Listener: Sendable {
         }
     }
 
-    private func read(into output: OutputFailure) async throws {
-        for name in channels {
-            let channel = try reprise.channel(name)
+    private func read(_ channels: [Channel], into output: OutputFailure) async throws {
+        for channel in channels {
             // The output's failure is none of the message: it never becomes a dead letter.
             let options = ReaderOptions(attemptLimit: .max)
             try await channel.read(Self.reader, options: options) { message in
@@ -74,20 +86,34 @@ struct Listener: Sendable {
         return isComplete
     }
 
-    private func complete(_ output: OutputFailure) async throws -> End {
+    private func complete(_ watches: [ChannelWatch], _ output: OutputFailure) async throws -> End {
         do {
-            for name in channels {
-                let channel = try reprise.channel(name)
-                try await channel.caughtUp()
+            for watch in watches {
+                try await caughtUp(watch.channel)
                 // That does not wait for a message that awaits another attempt.
-                while try await failures(in: channel).contains(where: { $0.status == .waiting }) {
+                while try await failures(in: watch.channel)
+                    .contains(where: { $0.status == .waiting })
+                {
                     try await Task.sleep(for: Self.look)
                 }
+                await watch.live.wait()
+                try Task.checkCancellation()
             }
             if let error = output.error { throw error }
             return .complete
         } catch is CancellationError {
             return .cancelled
+        }
+    }
+
+    private func caughtUp(_ channel: Channel) async throws {
+        while true {
+            do {
+                return try await channel.caughtUp()
+            } catch let error as RepriseError where error.code == .refused {
+                // The channel's watch ends the command, or asks for it again.
+                try await Task.sleep(for: Self.look)
+            }
         }
     }
 
