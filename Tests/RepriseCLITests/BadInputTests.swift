@@ -273,6 +273,12 @@ struct BadInputTests {
         try await refused(["serve", "--config", broken], status: 78, saying: "JSON")
         try await refused(["serve", "--config", unknown], status: 78, saying: "prot", "port")
         try await refused(["serve", "--config", wrong], status: 78, saying: "port")
+        for value in ["null", "{}", #"{"file": "keys.json"}"#] {
+            let text = #"{"port": 0, "data": "\#(folder.path("data"))", "keys": \#(value)}"#
+            let file = try folder.write(text, to: "unusable.json")
+            try await refused(
+                ["serve", "--config", file], status: 78, saying: "setting keys", file)
+        }
         try await refused(
             ["serve"], environment: ["REPRISE_PORT": "many"], status: 78, saying: "port")
         try await refused(["serve", "--port", "70000"], status: 78, saying: "65535")
