@@ -273,6 +273,9 @@ struct BadInputTests {
         try await refused(["serve", "--config", broken], status: 78, saying: "JSON")
         try await refused(["serve", "--config", unknown], status: 78, saying: "prot", "port")
         try await refused(["serve", "--config", wrong], status: 78, saying: "port")
+        let origins = try folder.write(#"{"origins": "http://a"}"#, to: "origins.json")
+        try await refused(
+            ["serve", "--config", origins], status: 78, saying: "origins is not a list of texts.")
         for value in ["null", "{}", #"{"file": "keys.json"}"#] {
             let text = #"{"port": 0, "data": "\#(folder.path("data"))", "keys": \#(value)}"#
             let file = try folder.write(text, to: "unusable.json")

@@ -291,6 +291,7 @@ private final class Faults: AccessReporter {
             switch event.metadata.valueType {
             case .int: "a whole number"
             case .bool: "true or false"
+            case .stringArray: "a list of texts"
             default: "a text"
             }
         let error = RepriseError(
