@@ -83,4 +83,9 @@ extension StandardOutput {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         try write(Array(try encoder.encode(value)) + [0x0a])
     }
+
+    /// The same about a failure that is thrown next.
+    static func explain(json value: some Encodable) throws {
+        do { try write(json: value) } catch is BrokenPipe {}
+    }
 }
