@@ -106,6 +106,32 @@ struct BadInputTests {
             status: 76, saying: "not a Reprise server")
     }
 
+    @Test("a server that answers nonsense is not Reprise, and the caller's input not at fault: 76")
+    func nonsense() async throws {
+        for (command, list) in [
+            (["channels"], "channels"), (["members", "general"], "members"),
+            (["history", "general"], "messages"),
+        ] {
+            let body = #"{"\#(list)":[7]}"#
+            let server = try OtherServer(
+                answering: "HTTP/1.1 200 X\r\nContent-Type: application/json\r\n"
+                    + "Connection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
+            try await refused(
+                command + ["--server", server.url], status: 76, saying: server.url, "Check host")
+        }
+        let token = #"{"token":"nonsense"}"#
+        let tokens = try OtherServer(
+            answering: "HTTP/1.1 200 X\r\nContent-Type: application/json\r\n"
+                + "Connection: close\r\nContent-Length: \(token.utf8.count)\r\n\r\n\(token)")
+        try await refused(
+            ["token", "--as", "ada", "--server", tokens.url], status: 76, saying: tokens.url)
+        try await OddServer.run(OddServer.webSocket("nonsense")) { url, _, _ in
+            try await refused(
+                ["publish", "general", "x", "--server", url], status: 76, saying: url,
+                "Check host")
+        }
+    }
+
     @Test("an answer of more than 80 MiB is none of a Reprise server: 76", .limit("tool.answer"))
     func largeAnswer() async throws {
         let other = try OtherServer(

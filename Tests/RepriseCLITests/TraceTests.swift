@@ -168,7 +168,10 @@ struct TraceTests {
     func nonsense() async throws {
         let folder = try TemporaryFolder()
         let (journal, id) = try await Self.waiting(folder)
-        for (body, status) in [("{", 76), (#"{"messages":7,"head":"x"}"#, 0), ("[]", 76)] {
+        for (body, status) in [
+            ("{", 76), (#"{"messages":7,"head":"x"}"#, 0), ("[]", 76),
+            (#"{"messages":[7],"head":1}"#, 76),
+        ] {
             let server = try OtherServer(
                 answering: "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n"
                     + "Content-Type: application/json\r\nConnection: close\r\n\r\n\(body)")

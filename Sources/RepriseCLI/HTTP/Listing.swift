@@ -36,7 +36,7 @@ struct Listing: Sendable {
             } else if isJSON {
                 for element in elements { try StandardOutput.write(HTTPMembers.line(element)) }
             } else {
-                let rows = try elements.map { cells(try HTTPMembers($0)).map(\.printable) }
+                let rows = try elements.map { cells(try api.members($0)).map(\.printable) }
                 try write(rows, &widths)
             }
             after = page.text("next")

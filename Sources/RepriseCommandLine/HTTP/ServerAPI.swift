@@ -33,8 +33,14 @@ package struct ServerAPI: Sendable {
             throw failure(answer)
         }
         guard !answer.body.isEmpty else { return nil }
-        guard let members = try? HTTPMembers(answer.body) else { throw notReprise }
-        return members
+        return try members(answer.body)
+    }
+
+    /// The members of an object in an answer: of all of it, or of an element of a list.
+    ///
+    /// - Throws: ``RepriseError`` `.notReprise` if it is none.
+    package func members(_ json: [UInt8]) throws -> HTTPMembers {
+        do { return try HTTPMembers(json) } catch { throw notReprise }
     }
 
     /// Sends a request, and accepts any response.
@@ -87,7 +93,8 @@ package struct ServerAPI: Sendable {
             + parameters.sorted().joined(separator: "&")
     }
 
-    private var notReprise: RepriseError {
+    /// The answer is none of a Reprise server.
+    package var notReprise: RepriseError {
         RepriseError(
             .notReprise, "What answers at \(server) does not answer as a Reprise server does.",
             remedy: "Check host and port.")
