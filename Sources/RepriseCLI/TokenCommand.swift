@@ -53,6 +53,11 @@ struct TokenCommand: AsyncParsableCommand {
         guard keys != nil || audience == nil else {
             throw ValidationError("--audience goes with --keys; a server knows its own.")
         }
+        guard keys != nil || .seconds(expires.seconds) <= AccessLimits.developmentToken else {
+            throw ValidationError(
+                "A --dev server gives a token for a day at most: ask for less, or sign one with "
+                    + "--keys.")
+        }
     }
 
     func run() async throws {

@@ -57,9 +57,11 @@ package enum DevToken {
         case 200: break
         case 404: return nil
         default:
+            let words = answer.errorWords
             throw RepriseError(
-                .refused, "\(endpoint) gives no token (\(answer.status)).",
-                remedy: "Look at the server's log.")
+                .refused,
+                "\(endpoint) gives no token (\(answer.status))" + (words.map { ": \($0)" } ?? "."),
+                remedy: words == nil ? "Look at the server's log." : nil)
         }
         let content = try? JSONDecoder().decode(Answer.self, from: Data(answer.body))
         guard let content, let token = try? AccessToken(content.token) else {

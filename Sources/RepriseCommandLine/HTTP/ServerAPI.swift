@@ -103,8 +103,7 @@ package struct ServerAPI: Sendable {
     /// The server's error, in its own words.
     package func failure(_ answer: HTTPAnswer) -> any Error {
         let status = answer.status
-        let error = (try? HTTPMembers(answer.body))?.raw("error").flatMap { try? HTTPMembers($0) }
-        guard let words = error?.text("message") else {
+        guard let words = answer.errorWords else {
             return RepriseError(
                 .notReprise, "What answers there is not a Reprise server (HTTP status \(status)).",
                 remedy: "Check host and port.")
@@ -118,5 +117,12 @@ package struct ServerAPI: Sendable {
         case 403: return RepriseError(.forbidden, words)
         default: return RepriseError(.unavailable, words, remedy: words.retryRemedy)
         }
+    }
+}
+
+extension HTTPAnswer {
+    /// What the server says of an error; nil if no Reprise server has sent it.
+    var errorWords: String? {
+        (try? HTTPMembers(body))?.raw("error").flatMap { try? HTTPMembers($0) }?.text("message")
     }
 }
