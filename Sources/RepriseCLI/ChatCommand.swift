@@ -57,8 +57,9 @@ struct ChatCommand: AsyncParsableCommand {
 
             EXIT CODES
               0 ended; 1 something waits for the server still; 65 a message is too long;
-              75 the same user chats here already; 76 a message was refused (1, 65 and 76
-              only without a terminal); 77 no permission. All: reprise --help
+              75 the same user chats here already; 76 a message or the token was refused
+              (1, 65 and 76 only without a terminal); 77 no permission.
+              All: reprise --help
             """)
 
     @Argument(help: .channel) var channel: String
@@ -268,6 +269,11 @@ struct ChatCommand: AsyncParsableCommand {
                     + "`reprise dead-letters --journal \(folder(of: user).path)` lists it.")
         }
         guard waiting == 0 else {
+            if let error = await room.stopReason?.failure {
+                throw CommandFailure(
+                    ExitStatus(error.code),
+                    "\(error.line) Messages or changes that wait for the server: \(waiting).")
+            }
             let state = await room.snapshot.connection.firstLine
             throw CommandFailure(
                 .incomplete,

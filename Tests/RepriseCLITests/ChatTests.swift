@@ -192,6 +192,26 @@ struct ChatTests {
         #expect(await ada.end() == 0)
     }
 
+    @Test("without a terminal a token that the server does not take ends the wait for it, with 76")
+    func refusedToken() async throws {
+        let folder = try TemporaryFolder()
+        func secret(_ byte: UInt8) throws -> String {
+            try folder.write(
+                Data(repeating: byte, count: 32).base64EncodedString(), to: "secret\(byte)")
+        }
+        let server = try await ToolServer(
+            data: folder.path("data"), options: ["--keys", try secret(7)])
+        let token = try await Tool.run("token", "--as", "ada", "--keys", try secret(8))
+        let chat = try await Tool.run(
+            [
+                "chat", "general", "--token", try #require(token.lines.first), "--server",
+                server.url, "--journal", folder.path("j"), "--patience", "40",
+            ], input: Data("hello\n".utf8))
+        #expect(chat.status == 76, "\(chat)")
+        #expect(chat.error.contains("fresh --token"), "\(chat.error)")
+        #expect(chat.error.contains("wait for the server: 1."), "\(chat.error)")
+    }
+
     @Test("without a terminal a message that is too long is an error, and the others are sent")
     func tooLong() async throws {
         let scene = try await ChatScene()

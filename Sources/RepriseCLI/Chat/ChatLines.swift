@@ -54,13 +54,15 @@ struct ChatLines: Sendable {
 
     /// Waits until the server has all messages, and all changes of the conversation itself.
     ///
-    /// - Returns: how many it does not have after that time, or once the task is cancelled: they
-    ///   are sent at the next start.
+    /// - Returns: how many it does not have after that time, or once the task is cancelled or the
+    ///   client has given up: they are sent at the next start.
     func waiting(within limit: Duration) async throws -> Int {
         let end = ContinuousClock.now + limit
         while true {
             let count = try await channel.outbox.waiting() + room.waitingChanges()
-            guard count > 0, .now < end, !Task.isCancelled else { return count }
+            guard count > 0, .now < end, !Task.isCancelled, await room.stopReason == nil else {
+                return count
+            }
             try? await Task.sleep(for: .milliseconds(10))
         }
     }

@@ -150,7 +150,7 @@ struct Listener: Sendable {
 
 extension Disconnection {
     /// The error with its remedy.
-    fileprivate var failure: RepriseError {
+    var failure: RepriseError {
         // The server's text repeats the code.
         switch closeCode {
         case .unauthorized?, .tokenExpired?:
