@@ -10,6 +10,12 @@ package enum CommandMain {
         // end of the process.
         signal(SIGPIPE, SIG_IGN)
         LogOutput.begin()
+        if let place = unreadableArgument {
+            fail(
+                root,
+                "Argument \(place) is not UTF-8. Convert it, for instance with iconv -t UTF-8.",
+                .badInput)
+        }
         do {
             var command = try root.parseAsRoot()
             if var command = command as? any AsyncParsableCommand {
@@ -19,6 +25,19 @@ package enum CommandMain {
             }
         } catch {
             end(error, root)
+        }
+    }
+
+    /// The place of the first argument that is not UTF-8.
+    ///
+    /// `CommandLine.arguments` has another text in its place, which would be stored.
+    private static var unreadableArgument: Int? {
+        (1..<max(Int(CommandLine.argc), 1)).first { place in
+            guard let argument = CommandLine.unsafeArgv[place] else { return false }
+            let start = UnsafeRawPointer(argument)
+            let count = (0...).first { start.load(fromByteOffset: $0, as: UInt8.self) == 0 }
+            let bytes = UnsafeRawBufferPointer(start: start, count: count ?? 0)
+            return String(validating: bytes, as: UTF8.self) == nil
         }
     }
 

@@ -279,6 +279,21 @@ struct BadInputTests {
         }
     }
 
+    @Test("an argument that is not UTF-8: 65, and nothing else is stored in its place")
+    func badArgument() async throws {
+        try await withServer { server, _ in
+            let (status, words) = try await Command.run(
+                "sh",
+                [
+                    "-c", #""$0" publish a one "$(printf 'caf\351')" --server "$1" 2>&1"#,
+                    Tool.Program.reprise.url.path, server.url,
+                ])
+            #expect(status == 65, "\(words)")
+            #expect(words.contains("Argument 4 is not UTF-8."), "\(words)")
+            #expect(try await Tool.run("history", "a", "--server", server.url).lines.isEmpty)
+        }
+    }
+
     @Test("an input file that is not there, or a folder: 66")
     func noFile() async throws {
         let folder = try TemporaryFolder()

@@ -223,6 +223,17 @@ struct ChatTests {
         #expect(try await scene.said() == ["ada before", "ada after"])
     }
 
+    @Test("without a terminal a line that is not UTF-8 is an error, and the others are sent")
+    func notUTF8() async throws {
+        let scene = try await ChatScene()
+        let result = try await Tool.run(
+            scene.arguments("ada"),
+            input: Data("before\ncaf".utf8) + [0xe9] + Data("\nafter\n".utf8))
+        #expect(result.status == 65, "\(result)")
+        #expect(result.error.contains("Line 2 is not UTF-8."), "\(result)")
+        #expect(try await scene.said() == ["ada before", "ada after"])
+    }
+
     @Test("a message that is refused behind a thousand others is an error, also when sent again")
     func refusedBehindMany() async throws {
         let scene = try await ChatScene()

@@ -74,11 +74,20 @@ struct ChatLines: Sendable {
     private func publish() async throws {
         let reader = InputLineReader(descriptor: STDIN_FILENO)
         while let line = try await reader.next() {
-            let text = String(decoding: line, as: UTF8.self)
+            guard let text = String(validating: line, as: UTF8.self) else {
+                try tell(await room.rejected(Self.notUTF8(reader.lineNumber)))
+                continue
+            }
             guard text.contains(where: { !$0.isWhitespace }) else { continue }
             guard await room.perform(ChatCommandLine(text)) else { break }
             try tell(await room.snapshot.notice)
         }
+    }
+
+    private static func notUTF8(_ line: Int) -> RepriseError {
+        RepriseError(
+            .malformed, "Line \(line) is not UTF-8.",
+            remedy: "Convert the input, for instance with iconv -t UTF-8.")
     }
 
     private static func line(_ message: Message) -> String {

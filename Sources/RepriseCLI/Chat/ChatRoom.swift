@@ -205,6 +205,14 @@ actor ChatRoom {
         return next == nil
     }
 
+    /// A message was not recorded.
+    ///
+    /// - Returns: the notice of it.
+    func rejected(_ error: RepriseError) -> [String] {
+        unrecorded = unrecorded ?? error
+        return [error.line]
+    }
+
     private func answer(to command: ChatCommandLine) async throws -> [String] {
         switch command {
         case .say(let text):
