@@ -98,7 +98,7 @@ struct ListenCommand: AsyncParsableCommand {
 
     private func listen(with reprise: AccountClient) async throws {
         let listener = Listener(
-            reprise: reprise, channels: Array(Set(channel)).sorted(),
+            reprise: reprise, server: server.url, channels: Array(Set(channel)).sorted(),
             printer: MessagePrinter(isJSON: json, showsChannel: channel.count > 1),
             untilComplete: untilComplete, waitsForServer: wait)
         let isComplete = try await Interruption.cancelling { try await listener.run() }.value

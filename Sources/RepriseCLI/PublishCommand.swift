@@ -100,8 +100,8 @@ struct PublishCommand: AsyncParsableCommand {
         showing.cancel()
         await showing.value
         let summary = PublishSummary(
-            channel: channel, progress: queue.progress, duration: .now - start,
-            reconnects: reconnects.value)
+            server: server.url, channel: channel, progress: queue.progress,
+            duration: .now - start, reconnects: reconnects.value)
         let words = json ? summary.json : summary.text
         guard let failure else { return try StandardOutput.write(words) }
         if queue.progress.acknowledged > 0 { try StandardOutput.explain(words) }

@@ -106,6 +106,18 @@ struct BadInputTests {
             status: 76, saying: "not a Reprise server")
     }
 
+    @Test("a connection that ends before the server's welcome: 69, the address, and where to look")
+    func unwelcome() async throws {
+        let folder = try TemporaryFolder()
+        try await OddServer.run(OddServer.webSocket(hangsUp: true)) { url, _, _ in
+            try await refused(
+                ["publish", "general", "x", "--server", url], status: 69, saying: url, " log")
+            try await refused(
+                ["listen", "general", "--journal", folder.path("j"), "--server", url], status: 69,
+                saying: url, " log", "--wait")
+        }
+    }
+
     @Test("a server that answers nonsense is not Reprise, and the caller's input not at fault: 76")
     func nonsense() async throws {
         for (command, list) in [

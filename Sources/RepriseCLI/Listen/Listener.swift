@@ -15,6 +15,7 @@ struct Listener: Sendable {
     private static let needsPerson: [RepriseError.Code] = [.diskFull, .diskFailed, .notWritable]
 
     let reprise: AccountClient
+    let server: String
     let channels: [String]
     let printer: MessagePrinter
     let untilComplete: Bool
@@ -140,11 +141,19 @@ struct Listener: Sendable {
             switch state {
             case .connected: waits = true
             case .stuck(let error) where Self.needsPerson.contains(error.code): throw error
-            case .waiting(_, let reason) where !waits, .stopped(let reason):
-                throw reason.failure
+            case .waiting(_, let reason) where !waits: throw unwelcome(reason.failure)
+            case .stopped(let reason): throw reason.failure
             case .idle, .connecting, .expiring, .offline, .suspended, .waiting, .stuck: continue
             }
         }
+    }
+
+    /// Why the server has not welcomed this device, with the address and a remedy.
+    private func unwelcome(_ error: RepriseError) -> RepriseError {
+        guard error.remedy == nil else { return error }
+        return RepriseError(
+            error.code, "The server at \(server) does not welcome this device. \(error.message)",
+            remedy: "Look at its log; --wait goes on trying.")
     }
 }
 

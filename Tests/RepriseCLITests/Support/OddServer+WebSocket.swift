@@ -4,8 +4,8 @@ import RepriseTestSupport
 import RepriseWire
 
 extension OddServer {
-    /// Upgrades to a WebSocket, and sends these texts of less than 126 bytes.
-    static func webSocket(_ texts: String...) -> Script {
+    /// Upgrades to a WebSocket, sends these texts of less than 126 bytes, and may hang up.
+    static func webSocket(_ texts: String..., hangsUp: Bool = false) -> Script {
         { request, answer in
             // RFC 6455 §4.2.2
             let key =
@@ -25,7 +25,7 @@ extension OddServer {
                 let frame: [UInt8] = [0x81, UInt8(text.utf8.count)] + Array(text.utf8)
                 try await answer.write(frame)
             }
-            try await answer.hold()
+            if !hangsUp { try await answer.hold() }
         }
     }
 }
