@@ -114,7 +114,12 @@ package struct ServerAPI: Sendable {
         case 401:
             return RepriseError(
                 .unauthorized, words, remedy: "Give --token, or --as with a --dev server.")
-        case 403: return RepriseError(.forbidden, words)
+        case 403:
+            // Others are of a server that knows no users.
+            let isOfChannel = words.contains("channel")
+            return RepriseError(
+                .forbidden, words,
+                remedy: isOfChannel ? "Check --as or --token, and the channel's name." : nil)
         default: return RepriseError(.unavailable, words, remedy: words.retryRemedy)
         }
     }
