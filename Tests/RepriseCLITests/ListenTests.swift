@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import RepriseCommandLine
 import RepriseTestSupport
 import RepriseTesting
 import Testing
@@ -151,6 +152,11 @@ struct ListenTests {
                 outputTo: try FileHandle(forWritingTo: URL(filePath: "/dev/full")))
             #expect(await listener.end() == 74)
             #expect(listener.error.hasPrefix("reprise: The output cannot be written: "))
+            let message = try await Tool.run("history", "a", "--json", "--server", server.url)
+            let id = try #require(try HTTPMembers(Array(message.output.utf8)).text("id"))
+            let trace = try await Tool.run("trace", id, "--journal", folder.path("j"), "--json")
+            #expect(trace.output.contains(": The output cannot be written: "), "\(trace)")
+            #expect(!trace.output.contains("CommandFailure"), "\(trace)")
         }
     }
 
