@@ -60,7 +60,7 @@ package enum CommandMain {
         case is BrokenPipe: exit(ExitStatus.success.rawValue)
         case let code as ExitCode: exit(code.rawValue)
         case let error as RepriseError: fail(root, error.line, ExitStatus(error.code))
-        case let error as CommandFailure: fail(root, error.message, error.status)
+        case let error as CommandFailure: fail(root, error.message.firstLine, error.status)
         default: break
         }
         guard root.exitCode(for: error) != .success else {
