@@ -73,7 +73,7 @@ package enum CommandMain {
         }
         let words = CommandLine.arguments.dropFirst()
         let message =
-            CommandNames.complaint(about: words.first, in: root)
+            CommandNames.complaint(about: words, in: root)
             ?? ValueForm.completed(root.message(for: error)).firstLine
         let end = message.hasSuffix(".") || message.hasSuffix("?") ? "" : "."
         misused(root, message + end, help: CommandNames.path(of: words, in: root))

@@ -51,6 +51,19 @@ struct BadInputTests {
     }
 
     @Test(
+        "so does a misspelled or an unknown command of a group",
+        arguments: [
+            (["chains", "frob"], "There is no command 'chains frob'."),
+            (["chains", "shwo", "a1"], "Did you mean 'chains show'?"),
+            (["forms", "frob"], "There is no command 'forms frob'."),
+            (["cluster", "chek"], "Did you mean 'cluster check'?"),
+        ])
+    func slips(arguments: [String], words: String) async throws {
+        try await refused(
+            arguments, status: 64, saying: words, "reprise \(arguments[0]) --help")
+    }
+
+    @Test(
         "a command that moved names its new place",
         arguments: [
             ["demo", "kill"], ["simulate", "--list"], ["reach"], ["phone", "run", "--help"],
