@@ -63,7 +63,12 @@ package enum CommandMain {
         case let error as CommandFailure: fail(root, error.message.firstLine, error.status)
         default: break
         }
+        let words = CommandLine.arguments.dropFirst()
         guard root.exitCode(for: error) != .success else {
+            let topic = words.dropFirst()
+            if words.first == "help", let message = CommandNames.complaint(about: topic, in: root) {
+                misused(root, message, help: CommandNames.path(of: topic, in: root))
+            }
             // Help and version are what was asked for, not a failure.
             try? StandardOutput.write(root.fullMessage(for: error))
             exit(ExitStatus.success.rawValue)
@@ -71,7 +76,6 @@ package enum CommandMain {
         guard root.exitCode(for: error) == .validationFailure else {
             fail(root, "\(error)".firstLine, .internal)
         }
-        let words = CommandLine.arguments.dropFirst()
         let message =
             CommandNames.complaint(about: words, in: root)
             ?? ValueForm.completed(root.message(for: error)).firstLine
