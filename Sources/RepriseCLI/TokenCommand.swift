@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import RepriseCommandLine
 import RepriseCore
+import RepriseNIO
 import RepriseServer
 import RepriseWire
 
@@ -80,6 +81,13 @@ struct TokenCommand: AsyncParsableCommand {
             server: server.url, user: user, isAdmin: admin, seconds: expires.seconds,
             authorities: server.authorities)
         guard let token else {
+            guard LoopbackName.isOne(try Endpoint(server.url).host) else {
+                throw RepriseError(
+                    .refused,
+                    "\(server.url) was not asked: "
+                        + "only a --dev server on this machine gives tokens.",
+                    remedy: "Sign one with --keys FILE.")
+            }
             throw RepriseError(
                 .refused, "The server at \(server.url) is not one for development.",
                 remedy: "Start it with --dev, or sign a token with --keys FILE.")

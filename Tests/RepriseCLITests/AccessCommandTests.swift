@@ -131,6 +131,9 @@ struct AccessCommandTests {
             try await DevToken.fetch(server: "http://203.0.113.1:9", user: UserID("ada")) == nil)
         let result = try await Tool.run(["token", "--as", "ada", "--server", "http://127.0.0.1:1"])
         #expect(result.status == 69)
+        let remote = try await Tool.run(
+            "token", "--as", "ada", "--server", "http://203.0.113.1:9")
+        #expect(remote.status == 76 && remote.error.contains("was not asked"), "\(remote.error)")
     }
 
     @Test("a server's token is for a day at most: more is a matter of usage, or of signing it")
