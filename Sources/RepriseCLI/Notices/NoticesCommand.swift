@@ -36,8 +36,9 @@ struct NoticesCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let reading = try NoticesReading.read(
-            at: journal.checkedURL, schemas: AccountClient.featureSchemas, limit: limit)
+        let reading = try journal.read {
+            try NoticesReading.read(at: $0, schemas: AccountClient.featureSchemas, limit: limit)
+        }
         if json { return try StandardOutput.write(NoticesText.json(reading)) }
         guard let reading else {
             return try StandardOutput.write("The journal has no tables yet.")
