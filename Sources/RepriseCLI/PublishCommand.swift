@@ -86,7 +86,7 @@ struct PublishCommand: AsyncParsableCommand {
         let publisher = Publisher(
             server: server.url, dialer: server.dialer, queue: queue,
             caller: try identity.caller(at: server), timeout: .seconds(timeout),
-            onReconnect: { _ in reconnects.increment() })
+            onReconnect: { reconnects.increment() })
         let progress = PublishProgress(queue: queue)
         let isQuiet = quiet || json
         let showing = Task { if !isQuiet { await progress.show() } }
