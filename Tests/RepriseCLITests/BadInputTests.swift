@@ -144,6 +144,13 @@ struct BadInputTests {
             try await refused(
                 command + ["--server", server.url], status: 76, saying: server.url, "Check host")
         }
+        // A list whose pages never end.
+        let page = #"{"channels":[],"next":"a"}"#
+        let pages = try OtherServer(
+            answering: "HTTP/1.1 200 X\r\nContent-Type: application/json\r\n"
+                + "Connection: close\r\nContent-Length: \(page.utf8.count)\r\n\r\n\(page)")
+        try await refused(
+            ["channels", "--server", pages.url], status: 76, saying: pages.url, "Check host")
         let token = #"{"token":"nonsense"}"#
         let tokens = try OtherServer(
             answering: "HTTP/1.1 200 X\r\nContent-Type: application/json\r\n"
