@@ -57,8 +57,9 @@ struct ChatCommand: AsyncParsableCommand {
 
             EXIT CODES
               0 ended; 1 something waits for the server still; 65 a message is too long;
-              75 the same user chats here already; 76 a message was refused (1, 65 and 76
-              only without a terminal); 77 no permission. All: reprise --help
+              75 the same user chats here already; 76 a message or the token was refused
+              (1, 65 and 76 only without a terminal); 77 no permission.
+              All: reprise --help
             """)
 
     @Argument(help: .channel) var channel: String
@@ -219,12 +220,17 @@ struct ChatCommand: AsyncParsableCommand {
         let channel = try reprise.channel(channel)
         let room = ChatRoom(channel, of: reprise.channels, user: user, changed: Signal())
         let lines = ChatLines(room: room, channel: channel, timeout: .seconds(timeout))
+        let watch = ChannelWatch(channel, asksAgain: true)
         let refused = try await lines.refused()
         try await lines.listen()
         do {
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask {
                     await room.follow(reprise.channels.connectionStates)
+                    return false
+                }
+                group.addTask {
+                    try await watch.run()
                     return false
                 }
                 group.addTask {
@@ -263,6 +269,11 @@ struct ChatCommand: AsyncParsableCommand {
                     + "`reprise dead-letters --journal \(folder(of: user).path)` lists it.")
         }
         guard waiting == 0 else {
+            if let error = await room.stopReason?.failure {
+                throw CommandFailure(
+                    ExitStatus(error.code),
+                    "\(error.line) Messages or changes that wait for the server: \(waiting).")
+            }
             let state = await room.snapshot.connection.firstLine
             throw CommandFailure(
                 .incomplete,

@@ -31,7 +31,7 @@ struct LedgerCommand: AsyncParsableCommand {
     @Flag(help: "Print one JSON object.") var json = false
 
     func run() async throws {
-        let sum = try AccountClient.ledger(at: journal.checkedURL)
+        let sum = try journal.read { try AccountClient.ledger(at: $0) }
         let report = LedgerReport(sum: sum)
         let words = json ? report.json : report.table(Terminal.output)
         guard !sum.isBalanced else { return try StandardOutput.write(words) }

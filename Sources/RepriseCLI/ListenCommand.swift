@@ -44,8 +44,8 @@ struct ListenCommand: AsyncParsableCommand {
             EXIT CODES
               0 ended by a signal, or complete; 1 ended before it was complete;
               65 DIR holds something else, or the journal of another user; 69 no server
-              answers; 75 another process owns the journal; 76 not a Reprise server; 77 no
-              permission.
+              answers; 75 another process owns the journal; 76 not a Reprise server, or it
+              refuses a channel; 77 no permission.
               All: reprise --help
             """)
 
@@ -58,7 +58,8 @@ struct ListenCommand: AsyncParsableCommand {
     @Flag(help: "Print an object a line.") var json = false
     @Flag(help: "End when everything that the server has is printed.") var untilComplete = false
     @Flag(help: "Show where the channels stand, not what they say.") var debug = false
-    @Flag(help: "Go on trying if no server answers at the start.") var wait = false
+    @Flag(help: "Go on trying if no server answers at the start, or it refuses a channel.")
+    var wait = false
 
     func validate() throws {
         guard !debug || !untilComplete else {
@@ -97,7 +98,7 @@ struct ListenCommand: AsyncParsableCommand {
 
     private func listen(with reprise: AccountClient) async throws {
         let listener = Listener(
-            reprise: reprise, channels: Array(Set(channel)).sorted(),
+            reprise: reprise, server: server.url, channels: Array(Set(channel)).sorted(),
             printer: MessagePrinter(isJSON: json, showsChannel: channel.count > 1),
             untilComplete: untilComplete, waitsForServer: wait)
         let isComplete = try await Interruption.cancelling { try await listener.run() }.value

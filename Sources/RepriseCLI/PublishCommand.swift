@@ -86,7 +86,7 @@ struct PublishCommand: AsyncParsableCommand {
         let publisher = Publisher(
             server: server.url, dialer: server.dialer, queue: queue,
             caller: try identity.caller(at: server), timeout: .seconds(timeout),
-            onReconnect: { _ in reconnects.increment() })
+            onReconnect: { reconnects.increment() })
         let progress = PublishProgress(queue: queue)
         let isQuiet = quiet || json
         let showing = Task { if !isQuiet { await progress.show() } }
@@ -100,8 +100,8 @@ struct PublishCommand: AsyncParsableCommand {
         showing.cancel()
         await showing.value
         let summary = PublishSummary(
-            channel: channel, progress: queue.progress, duration: .now - start,
-            reconnects: reconnects.value)
+            server: server.url, channel: channel, progress: queue.progress,
+            duration: .now - start, reconnects: reconnects.value)
         let words = json ? summary.json : summary.text
         guard let failure else { return try StandardOutput.write(words) }
         if queue.progress.acknowledged > 0 { try StandardOutput.explain(words) }

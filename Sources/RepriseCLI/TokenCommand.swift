@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import RepriseCommandLine
 import RepriseCore
+import RepriseNIO
 import RepriseServer
 import RepriseWire
 
@@ -53,6 +54,11 @@ struct TokenCommand: AsyncParsableCommand {
         guard keys != nil || audience == nil else {
             throw ValidationError("--audience goes with --keys; a server knows its own.")
         }
+        guard keys != nil || .seconds(expires.seconds) <= AccessLimits.developmentToken else {
+            throw ValidationError(
+                "A --dev server gives a token for a day at most: ask for less, or sign one with "
+                    + "--keys.")
+        }
     }
 
     func run() async throws {
@@ -75,6 +81,13 @@ struct TokenCommand: AsyncParsableCommand {
             server: server.url, user: user, isAdmin: admin, seconds: expires.seconds,
             authorities: server.authorities)
         guard let token else {
+            guard LoopbackName.isOne(try Endpoint(server.url).host) else {
+                throw RepriseError(
+                    .refused,
+                    "\(server.url) was not asked: "
+                        + "only a --dev server on this machine gives tokens.",
+                    remedy: "Sign one with --keys FILE.")
+            }
             throw RepriseError(
                 .refused, "The server at \(server.url) is not one for development.",
                 remedy: "Start it with --dev, or sign a token with --keys FILE.")

@@ -10,6 +10,12 @@ package enum CommandMain {
         // end of the process.
         signal(SIGPIPE, SIG_IGN)
         LogOutput.begin()
+        if let place = unreadableArgument {
+            fail(
+                root,
+                "Argument \(place) is not UTF-8. Convert it, for instance with iconv -t UTF-8.",
+                .badInput)
+        }
         do {
             var command = try root.parseAsRoot()
             if var command = command as? any AsyncParsableCommand {
@@ -19,6 +25,19 @@ package enum CommandMain {
             }
         } catch {
             end(error, root)
+        }
+    }
+
+    /// The place of the first argument that is not UTF-8.
+    ///
+    /// `CommandLine.arguments` has another text in its place, which would be stored.
+    private static var unreadableArgument: Int? {
+        (1..<max(Int(CommandLine.argc), 1)).first { place in
+            guard let argument = CommandLine.unsafeArgv[place] else { return false }
+            let start = UnsafeRawPointer(argument)
+            let count = (0...).first { start.load(fromByteOffset: $0, as: UInt8.self) == 0 }
+            let bytes = UnsafeRawBufferPointer(start: start, count: count ?? 0)
+            return String(validating: bytes, as: UTF8.self) == nil
         }
     }
 
@@ -41,10 +60,15 @@ package enum CommandMain {
         case is BrokenPipe: exit(ExitStatus.success.rawValue)
         case let code as ExitCode: exit(code.rawValue)
         case let error as RepriseError: fail(root, error.line, ExitStatus(error.code))
-        case let error as CommandFailure: fail(root, error.message, error.status)
+        case let error as CommandFailure: fail(root, error.message.firstLine, error.status)
         default: break
         }
+        let words = CommandLine.arguments.dropFirst()
         guard root.exitCode(for: error) != .success else {
+            let topic = words.dropFirst()
+            if words.first == "help", let message = CommandNames.complaint(about: topic, in: root) {
+                misused(root, message, help: CommandNames.path(of: topic, in: root))
+            }
             // Help and version are what was asked for, not a failure.
             try? StandardOutput.write(root.fullMessage(for: error))
             exit(ExitStatus.success.rawValue)
@@ -52,9 +76,8 @@ package enum CommandMain {
         guard root.exitCode(for: error) == .validationFailure else {
             fail(root, "\(error)".firstLine, .internal)
         }
-        let words = CommandLine.arguments.dropFirst()
         let message =
-            CommandNames.complaint(about: words.first, in: root)
+            CommandNames.complaint(about: words, in: root)
             ?? ValueForm.completed(root.message(for: error)).firstLine
         let end = message.hasSuffix(".") || message.hasSuffix("?") ? "" : "."
         misused(root, message + end, help: CommandNames.path(of: words, in: root))

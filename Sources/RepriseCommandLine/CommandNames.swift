@@ -4,20 +4,24 @@ import RepriseCore
 /// The commands of a tool by name, and what to say of a word that is none of them.
 package enum CommandNames {
     /// - Parameters:
-    ///   - word: the first that was typed.
+    ///   - words: what was typed.
     ///   - root: the tool.
-    /// - Returns: nil if it is a command or an option.
-    static func complaint(about word: String?, in root: any ParsableCommand.Type) -> String? {
-        let known = root.configuration.subcommands.map { $0.configuration }
-        guard let word, !word.hasPrefix("-"), word != "help",
-            !known.contains(where: { $0.commandName == word })
+    /// - Returns: nil if they name a command, as far as they are no options or values.
+    static func complaint(about words: some Collection<String>, in root: any ParsableCommand.Type)
+        -> String?
+    {
+        let (command, named) = command(named: words, in: root)
+        let known = command.configuration.subcommands.map { $0.configuration }
+        guard let word = words.dropFirst(named.count).first, !known.isEmpty,
+            !word.hasPrefix("-"), word != "help"
         else { return nil }
-        let shown = word.printable.prefix(columns: 40)
+        let group = named.map { $0 + " " }.joined()
+        let shown = group + word.printable.prefix(columns: 40)
         let names = known.filter(\.shouldDisplay).compactMap(\.commandName)
         guard let name = nearest(to: word, among: names) else {
             return "There is no command '\(shown)'."
         }
-        return "There is no command '\(shown)'. Did you mean '\(name)'?"
+        return "There is no command '\(shown)'. Did you mean '\(group)\(name)'?"
     }
 
     /// The name that was probably meant: at most two letters differ.
@@ -28,17 +32,27 @@ package enum CommandNames {
 
     /// The command that these words name, as far as they name one.
     static func path(
-        of words: some Sequence<String>, in root: any ParsableCommand.Type
+        of words: some Collection<String>, in root: any ParsableCommand.Type
     ) -> String {
-        var (path, command) = ([root.configuration.commandName].compactMap(\.self), root)
+        let named = command(named: words, in: root).words
+        return ([root.configuration.commandName].compactMap(\.self) + named)
+            .joined(separator: " ")
+    }
+
+    /// - Returns: that command, and those of the words that name it.
+    private static func command(
+        named words: some Collection<String>, in root: any ParsableCommand.Type
+    ) -> (command: any ParsableCommand.Type, words: [String]) {
+        var command = root
+        var named: [String] = []
         for word in words {
             let below = command.configuration.subcommands
             guard let next = below.first(where: { $0.configuration.commandName == word })
             else { break }
-            path.append(word)
+            named.append(word)
             command = next
         }
-        return path.joined(separator: " ")
+        return (command, named)
     }
 
     /// The edit distance in letters; at least the difference of the lengths.

@@ -84,9 +84,12 @@ package enum ExitStatus: Int32, CaseIterable {
 }
 
 /// A failure of the tool itself, which no code of the library names.
-package struct CommandFailure: Error {
+package struct CommandFailure: Error, CustomStringConvertible {
     package let status: ExitStatus
     package let message: String
+
+    /// For people: a handler's error is kept in the journal, and shown by `reprise trace`.
+    package var description: String { message }
 
     package init(_ status: ExitStatus, _ message: String) {
         self.status = status

@@ -46,7 +46,7 @@ package struct WireConnection: Sendable {
             var frames: [ServerFrame] = []
             frames.reserveCapacity(batch.count)
             for bytes in batch {
-                guard let frame = try decoder.serverFrame(bytes) else { continue }
+                guard let frame = try frame(bytes, &decoder) else { continue }
                 if case .error(let code, let message) = frame { reason = (code, message) }
                 frames.append(frame)
             }
@@ -76,14 +76,24 @@ package struct WireConnection: Sendable {
         var decoder = FrameDecoder()
         // Without subscriptions and messages, the welcome comes alone.
         guard let first = try await socket.receive()?.first else { throw await ending(nil) }
-        switch try decoder.serverFrame(first) {
+        switch try frame(first, &decoder) {
         case .welcome: return
         case .error(let code, let message): throw await ending((code, message))
-        default:
-            throw RepriseError(
-                .notReprise, "What answers at \(server) does not greet as a Reprise server does.",
-                remedy: "Check host and port.")
+        default: throw notReprise("greet")
         }
+    }
+
+    /// - Throws: ``RepriseError`` `.notReprise` for what is no frame: the server has sent it.
+    private func frame(_ bytes: [UInt8], _ decoder: inout FrameDecoder) throws -> ServerFrame? {
+        do { return try decoder.serverFrame(bytes) } catch {
+            throw notReprise("speak", because: error)
+        }
+    }
+
+    private func notReprise(_ verb: String, because cause: (any Error)? = nil) -> RepriseError {
+        RepriseError(
+            .notReprise, "What answers at \(server) does not \(verb) as a Reprise server does.",
+            remedy: "Check host and port.", cause: cause)
     }
 
     /// The error of an `error` frame, or of a close frame without one.

@@ -35,6 +35,13 @@ package struct JSONWriter {
         needsComma = false
     }
 
+    /// Any key.
+    package mutating func key(text key: String) {
+        string(key)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
     /// A member of an object, where there is a value.
     package mutating func member<Value>(
         _ name: StaticString, _ value: Value?, _ write: (inout JSONWriter, Value) -> Void

@@ -1,5 +1,6 @@
 import Foundation
 import RepriseCommandLine
+import RepriseCore
 import RepriseServer
 import RepriseTestSupport
 import RepriseTesting
@@ -130,6 +131,23 @@ struct AccessCommandTests {
             try await DevToken.fetch(server: "http://203.0.113.1:9", user: UserID("ada")) == nil)
         let result = try await Tool.run(["token", "--as", "ada", "--server", "http://127.0.0.1:1"])
         #expect(result.status == 69)
+        let remote = try await Tool.run(
+            "token", "--as", "ada", "--server", "http://203.0.113.1:9")
+        #expect(remote.status == 76 && remote.error.contains("was not asked"), "\(remote.error)")
+    }
+
+    @Test("a server's token is for a day at most: more is a matter of usage, or of signing it")
+    func longToken() async throws {
+        let result = try await Tool.run("token", "--as", "ada", "--expires", "2d")
+        #expect(result.status == 64 && result.output.isEmpty, "\(result)")
+        #expect(result.error.contains("sign one with --keys"), "\(result.error)")
+        try await Self.withDevelopment { _, url in
+            let refused = await #expect(throws: RepriseError.self) {
+                try await DevToken.fetch(server: url, user: UserID("ada"), seconds: 172_800)
+            }
+            #expect(refused?.code == .refused)
+            #expect(refused?.message.contains("from 1 to 86400") == true, "\(refused as Any)")
+        }
     }
 
     @Test("a token can be signed with a secret from a file")

@@ -51,6 +51,19 @@ struct BadInputTests {
     }
 
     @Test(
+        "so does a misspelled or an unknown command of a group",
+        arguments: [
+            (["chains", "frob"], "There is no command 'chains frob'."),
+            (["chains", "shwo", "a1"], "Did you mean 'chains show'?"),
+            (["forms", "frob"], "There is no command 'forms frob'."),
+            (["cluster", "chek"], "Did you mean 'cluster check'?"),
+        ])
+    func slips(arguments: [String], words: String) async throws {
+        try await refused(
+            arguments, status: 64, saying: words, "reprise \(arguments[0]) --help")
+    }
+
+    @Test(
         "a command that moved names its new place",
         arguments: [
             ["demo", "kill"], ["simulate", "--list"], ["reach"], ["phone", "run", "--help"],
@@ -104,6 +117,51 @@ struct BadInputTests {
         try await refused(
             ["listen", "general", "--journal", folder.path("j"), "--server", other.url],
             status: 76, saying: "not a Reprise server")
+    }
+
+    @Test("a connection that ends before the server's welcome: 69, the address, and where to look")
+    func unwelcome() async throws {
+        let folder = try TemporaryFolder()
+        try await OddServer.run(OddServer.webSocket(hangsUp: true)) { url, _, _ in
+            try await refused(
+                ["publish", "general", "x", "--server", url], status: 69, saying: url, " log")
+            try await refused(
+                ["listen", "general", "--journal", folder.path("j"), "--server", url], status: 69,
+                saying: url, " log", "--wait")
+        }
+    }
+
+    @Test("a server that answers nonsense is not Reprise, and the caller's input not at fault: 76")
+    func nonsense() async throws {
+        for (command, list) in [
+            (["channels"], "channels"), (["members", "general"], "members"),
+            (["history", "general"], "messages"),
+        ] {
+            let body = #"{"\#(list)":[7]}"#
+            let server = try OtherServer(
+                answering: "HTTP/1.1 200 X\r\nContent-Type: application/json\r\n"
+                    + "Connection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
+            try await refused(
+                command + ["--server", server.url], status: 76, saying: server.url, "Check host")
+        }
+        // A list whose pages never end.
+        let page = #"{"channels":[],"next":"a"}"#
+        let pages = try OtherServer(
+            answering: "HTTP/1.1 200 X\r\nContent-Type: application/json\r\n"
+                + "Connection: close\r\nContent-Length: \(page.utf8.count)\r\n\r\n\(page)")
+        try await refused(
+            ["channels", "--server", pages.url], status: 76, saying: pages.url, "Check host")
+        let token = #"{"token":"nonsense"}"#
+        let tokens = try OtherServer(
+            answering: "HTTP/1.1 200 X\r\nContent-Type: application/json\r\n"
+                + "Connection: close\r\nContent-Length: \(token.utf8.count)\r\n\r\n\(token)")
+        try await refused(
+            ["token", "--as", "ada", "--server", tokens.url], status: 76, saying: tokens.url)
+        try await OddServer.run(OddServer.webSocket("nonsense")) { url, _, _ in
+            try await refused(
+                ["publish", "general", "x", "--server", url], status: 76, saying: url,
+                "Check host")
+        }
     }
 
     @Test("an answer of more than 80 MiB is none of a Reprise server: 76", .limit("tool.answer"))
@@ -253,6 +311,21 @@ struct BadInputTests {
         }
     }
 
+    @Test("an argument that is not UTF-8: 65, and nothing else is stored in its place")
+    func badArgument() async throws {
+        try await withServer { server, _ in
+            let (status, words) = try await Command.run(
+                "sh",
+                [
+                    "-c", #""$0" publish a one "$(printf 'caf\351')" --server "$1" 2>&1"#,
+                    Tool.Program.reprise.url.path, server.url,
+                ])
+            #expect(status == 65, "\(words)")
+            #expect(words.contains("Argument 4 is not UTF-8."), "\(words)")
+            #expect(try await Tool.run("history", "a", "--server", server.url).lines.isEmpty)
+        }
+    }
+
     @Test("an input file that is not there, or a folder: 66")
     func noFile() async throws {
         let folder = try TemporaryFolder()
@@ -273,6 +346,15 @@ struct BadInputTests {
         try await refused(["serve", "--config", broken], status: 78, saying: "JSON")
         try await refused(["serve", "--config", unknown], status: 78, saying: "prot", "port")
         try await refused(["serve", "--config", wrong], status: 78, saying: "port")
+        let origins = try folder.write(#"{"origins": "http://a"}"#, to: "origins.json")
+        try await refused(
+            ["serve", "--config", origins], status: 78, saying: "origins is not a list of texts.")
+        for value in ["null", "{}", #"{"file": "keys.json"}"#] {
+            let text = #"{"port": 0, "data": "\#(folder.path("data"))", "keys": \#(value)}"#
+            let file = try folder.write(text, to: "unusable.json")
+            try await refused(
+                ["serve", "--config", file], status: 78, saying: "setting keys", file)
+        }
         try await refused(
             ["serve"], environment: ["REPRISE_PORT": "many"], status: 78, saying: "port")
         try await refused(["serve", "--port", "70000"], status: 78, saying: "65535")

@@ -323,6 +323,24 @@ struct ChainsTests {
     }
 
     @Test(
+        "content that is almost JSON is a text",
+        arguments: [#"{"a":1,}"#, "[1,]", "\u{feff}1"])
+    func almostJSON(content: String) async throws {
+        let folder = try TemporaryFolder()
+        let ids = try await Album.play(in: folder.url, ["good"])
+        try await edit(folder) { db in
+            try db.execute(sql: "UPDATE chain SET input = ?", arguments: [Data(content.utf8)])
+        }
+        for words in [["show", "--json"], ["export"]] {
+            let result = try await Tool.run(
+                ["chains"] + words + [ids[0], "--journal", folder.url.path])
+            let json = try object(result.output)
+            #expect(json["inputText"] as? String == content, "\(words): \(result)")
+            #expect(json["input"] == nil, "\(words): \(result)")
+        }
+    }
+
+    @Test(
         "a journal without chains has none; the list goes on in its place until it is interrupted")
     func watch() async throws {
         let folder = try TemporaryFolder()

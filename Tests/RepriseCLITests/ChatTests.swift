@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import RepriseChannels
 import RepriseTestSupport
 import RepriseTesting
@@ -179,6 +180,38 @@ struct ChatTests {
         #expect(second.status == 0, "\(second.error)")
     }
 
+    @Test("without a terminal a channel that the server refuses is told on standard error")
+    func refusedChannel() async throws {
+        let scene = try await ChatScene()
+        try await scene.makePrivate()
+        let ada = try RunningTool(scene.arguments("ada"))
+        try await eventually("it says so") {
+            ada.error.contains("reprise: The server refuses general: ")
+        }
+        ada.closeInput()
+        #expect(await ada.end() == 0)
+    }
+
+    @Test("without a terminal a token that the server does not take ends the wait for it, with 76")
+    func refusedToken() async throws {
+        let folder = try TemporaryFolder()
+        func secret(_ byte: UInt8) throws -> String {
+            try folder.write(
+                Data(repeating: byte, count: 32).base64EncodedString(), to: "secret\(byte)")
+        }
+        let server = try await ToolServer(
+            data: folder.path("data"), options: ["--keys", try secret(7)])
+        let token = try await Tool.run("token", "--as", "ada", "--keys", try secret(8))
+        let chat = try await Tool.run(
+            [
+                "chat", "general", "--token", try #require(token.lines.first), "--server",
+                server.url, "--journal", folder.path("j"), "--patience", "40",
+            ], input: Data("hello\n".utf8))
+        #expect(chat.status == 76, "\(chat)")
+        #expect(chat.error.contains("fresh --token"), "\(chat.error)")
+        #expect(chat.error.contains("wait for the server: 1."), "\(chat.error)")
+    }
+
     @Test("without a terminal a message that is too long is an error, and the others are sent")
     func tooLong() async throws {
         let scene = try await ChatScene()
@@ -187,6 +220,17 @@ struct ChatTests {
             scene.arguments("ada"), input: Data("before\n\(long)\nafter\n".utf8))
         #expect(result.status == 65, "\(result)")
         #expect(result.error.hasPrefix("reprise: A message was not recorded. "), "\(result)")
+        #expect(try await scene.said() == ["ada before", "ada after"])
+    }
+
+    @Test("without a terminal a line that is not UTF-8 is an error, and the others are sent")
+    func notUTF8() async throws {
+        let scene = try await ChatScene()
+        let result = try await Tool.run(
+            scene.arguments("ada"),
+            input: Data("before\ncaf".utf8) + [0xe9] + Data("\nafter\n".utf8))
+        #expect(result.status == 65, "\(result)")
+        #expect(result.error.contains("Line 2 is not UTF-8."), "\(result)")
         #expect(try await scene.said() == ["ada before", "ada after"])
     }
 
@@ -288,6 +332,33 @@ struct ChatTests {
         try await again.wait("it is printed") { $0.contains("bob: hello\n") }
         again.closeInput()
         #expect(await again.end() == 0)
+    }
+
+    @Test("without a terminal a message is printed at last, however often that has failed")
+    func failedOutput() async throws {
+        let scene = try await ChatScene()
+        try await scene.post(#"{"body":{"text":"hello"}}"#, as: "bob")
+        /// Fails, and leaves the message due at once, after so many failures.
+        func fail(leaving failures: Int) async throws {
+            let ada = try RunningTool(
+                scene.arguments("ada"),
+                outputTo: try FileHandle(forWritingTo: URL(filePath: "/dev/full")))
+            #expect(await ada.end() == 74, "\(ada.error)")
+            let path = scene.folder.path("state") + "/ada/journal.sqlite"
+            let journal = try DatabaseQueue(path: path)
+            try await journal.write { db in
+                try db.execute(
+                    sql: "UPDATE channelsException SET failures = ?, due = 0",
+                    arguments: [failures])
+            }
+            try journal.close()
+        }
+        try await fail(leaving: 9)
+        try await fail(leaving: 10)
+        let ada = try RunningTool(scene.arguments("ada"))
+        try await ada.wait("it is printed") { $0.contains("bob: hello\n") }
+        ada.closeInput()
+        #expect(await ada.end() == 0)
     }
 
     @Test(

@@ -11,6 +11,15 @@ struct ClusterToolTests {
         try await Tool.run(arguments, input: Data(input.utf8))
     }
 
+    /// Runs it with an output that its reader has closed.
+    private func unread(_ arguments: [String]) async throws -> (status: Int32, error: String) {
+        let pipe = Pipe()
+        let tool = try RunningTool(arguments, outputTo: pipe)
+        try pipe.fileHandleForWriting.close()
+        try pipe.fileHandleForReading.close()
+        return (await tool.end(), tool.error)
+    }
+
     private func end(_ servers: ToolServer...) async {
         for server in servers { server.tool.signal(SIGTERM) }
         for server in servers { #expect(await server.tool.end() == 0) }
@@ -234,6 +243,8 @@ struct ClusterToolTests {
             // Not without being sure, and not what was applied.
             let asked = try await skip(entry)
             #expect(asked.status == 1 && asked.output.contains("Nothing is changed"), "\(asked)")
+            let unread = try await unread(["cluster", "skip", "--log", nats.url, entry])
+            #expect(unread.status == 1, "\(unread)")
             let applied = try await skip("\(try #require(Int(entry)) - 1)", "--yes")
             #expect(applied.status == 76 && applied.error.contains("has applied"), "\(applied)")
             #expect(try await skip("999999", "--yes").status == 65)
@@ -273,6 +284,8 @@ struct ClusterToolTests {
             try await tool("publish", "general", "one", "--server", gateway.url)
             let asked = try await tool("cluster", "restored", "--log", nats.url)
             #expect(asked.status == 1 && asked.output.contains("Nothing is changed"))
+            let unread = try await unread(["cluster", "restored", "--log", nats.url])
+            #expect(unread.status == 1, "\(unread)")
             let done = try await tool("cluster", "restored", "--log", nats.url, "--yes")
             #expect(done.status == 0 && done.output.contains("Remove the --data"), "\(done.error)")
             #expect(await gateway.tool.end() != 0)
@@ -331,6 +344,8 @@ struct ClusterToolTests {
             #expect(old.output.contains("rules     1; 'reprise cluster upgrade'"), "\(old.output)")
             let before = try await Tool.run(["cluster", "upgrade"] + place)
             #expect(before.status == 1 && before.output.contains("Nothing is changed"))
+            let unread = try await unread(["cluster", "upgrade"] + place)
+            #expect(unread.status == 1, "\(unread)")
             let done = try await Tool.run(["cluster", "upgrade", "--yes", "--json"] + place)
             #expect(done.status == 0, "\(done.error)")
             #expect(done.output == #"{"former":1,"newest":3,"rules":3}"# + "\n", "\(done.output)")
@@ -386,6 +401,16 @@ struct ClusterToolTests {
         }
         let blind = try await Tool.run(Array(check.dropLast(2)))
         #expect(blind.status == 69 && blind.output.isEmpty, "\(blind)")
+    }
+
+    @Test("An error of check counts also where nobody reads what is printed before it")
+    func closedOutput() async throws {
+        let url = "127.0.0.1:1"
+        let check = try await unread([
+            "cluster", "check", "--log", "nats://\(url)", "--monitor", "http://\(url)",
+        ])
+        #expect(check.status == 69, "\(check)")
+        #expect(check.error.hasPrefix("reprise: "), "\(check)")
     }
 
     @Test(

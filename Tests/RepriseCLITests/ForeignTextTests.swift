@@ -93,6 +93,14 @@ struct ForeignTextTests {
         #expect(Self.obeyed(result.error).isEmpty, "\(result.error)")
     }
 
+    @Test("an error that repeats an argument is one line, and without its colours")
+    func arguments() async throws {
+        let result = try await Tool.run("forms", "check", "nope\u{1b}[31m\nx")
+        #expect(result.status == 66, "\(result)")
+        #expect(result.error.split(separator: "\n").count == 1, "\(result.error)")
+        #expect(!result.error.contains("\u{1b}"), "\(result.error)")
+    }
+
     @Test(
         "text on the chat's screen has no control characters, and a tab has the width that it is counted with"
     )

@@ -13,7 +13,10 @@ struct HelpTests {
     func help() async throws {
         let screens = try await Self.screens.value
         #expect(screens.contains { $0.words == ["chains", "clear"] })
-        for screen in screens { #expect(screen.faults == [], "\(screen.words)") }
+        for screen in screens {
+            #expect(screen.faults == [], "\(screen.words)")
+            #expect(screen.text.contains("EXIT CODES"), "\(screen.words)")
+        }
         let root = try #require(screens.first { $0.words.isEmpty }).text
         #expect(root.contains("TRY IT") && root.contains("EXIT CODES"))
     }
@@ -54,6 +57,20 @@ struct HelpTests {
         #expect(result.status == 64 && result.output.isEmpty)
         #expect(result.error.contains(form), "\(result.error)")
         #expect(result.error.split(separator: "\n").count == 1)
+    }
+
+    @Test("help of a command that is none is an error")
+    func unknown() async throws {
+        for (words, message) in [
+            (["foo"], "There is no command 'foo'."),
+            (["chains", "shwo"], "Did you mean 'chains show'?"),
+        ] {
+            let result = try await Tool.run(["help"] + words)
+            #expect(result.status == 64 && result.output.isEmpty, "\(result)")
+            #expect(result.error.contains(message), "\(result.error)")
+        }
+        let help = try await Tool.run("help", "chains", "show")
+        #expect(help.status == 0 && help.output.contains("EXAMPLES"), "\(help)")
     }
 
     @Test("every exit code the tool knows is documented")

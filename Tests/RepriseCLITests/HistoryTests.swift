@@ -76,7 +76,10 @@ struct HistoryTests {
         }
         let other = try await history("general", "--as", "eve")
         #expect(other.status == 76)
-        #expect(other.error == "reprise: Not for this user, or there is no such channel.\n")
+        #expect(
+            other.error
+                == "reprise: Not for this user, or there is no such channel. "
+                + "Check --as or --token, and the channel's name.\n")
         try await scene.post(#"{"body":{"text":"hello"}}"#, as: "root")
         let behind = try await history("general", "--as", "root", "--after", "9")
         #expect(behind.status == 0)

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import RepriseCommandLine
 import RepriseTestSupport
 import RepriseTesting
 import Testing
@@ -151,7 +152,109 @@ struct ListenTests {
                 outputTo: try FileHandle(forWritingTo: URL(filePath: "/dev/full")))
             #expect(await listener.end() == 74)
             #expect(listener.error.hasPrefix("reprise: The output cannot be written: "))
+            let message = try await Tool.run("history", "a", "--json", "--server", server.url)
+            let id = try #require(try HTTPMembers(Array(message.output.utf8)).text("id"))
+            let trace = try await Tool.run("trace", id, "--journal", folder.path("j"), "--json")
+            #expect(trace.output.contains(": The output cannot be written: "), "\(trace)")
+            #expect(!trace.output.contains("CommandFailure"), "\(trace)")
         }
+    }
+
+    @Test("what could not be printed is printed by the next run, which is not complete before")
+    func printedLater() async throws {
+        try await withServer { server, folder in
+            try await publish(1...3, server)
+            let arguments = [
+                "listen", "a", "--journal", folder.path("j"), "--server", server.url,
+                "--until-complete",
+            ]
+            // More often than a reader's default limit of attempts.
+            for _ in 1...11 {
+                let full = try RunningTool(
+                    arguments, outputTo: try FileHandle(forWritingTo: URL(filePath: "/dev/full")))
+                #expect(await full.end() == 74, "\(full.error)")
+            }
+            let printed = try await Tool.run(arguments)
+            #expect(printed.status == 0, "\(printed.error)")
+            #expect(printed.lines.map { $0.suffix(1) }.sorted() == ["1", "2", "3"], "\(printed)")
+            #expect(try await Tool.run(arguments).output.isEmpty)
+        }
+    }
+
+    @Test(
+        "a channel that the server refuses is an error; with --wait it is told once, and read when the user is a member"
+    )
+    func refusedChannel() async throws {
+        let scene = try await ChatScene()
+        try await scene.makePrivate()
+        let arguments = [
+            "listen", "general", "--as", "bob", "--journal", scene.folder.path("j"), "--server",
+            scene.server.url,
+        ]
+        for more in [[], ["--until-complete"]] {
+            let refused = try await Tool.run(arguments + more)
+            #expect(refused.status == 76, "\(refused)")
+            #expect(refused.error.contains("The server refuses general: "), "\(refused.error)")
+            #expect(refused.error.contains("--wait"), "\(refused.error)")
+        }
+        let waiting = try RunningTool(arguments + ["--wait", "--until-complete"])
+        try await eventually("it says so") { waiting.error.contains("refuses general: ") }
+        for words in [["members", "general", "--add", "bob"], ["publish", "general", "hello"]] {
+            let done = try await Tool.run(
+                words + ["--as", "root", "--server", scene.server.url])
+            #expect(done.status == 0, "\(done.error)")
+        }
+        #expect(await waiting.end() == 0)
+        #expect(waiting.output == "1 root: hello\n")
+        #expect(waiting.error.split(separator: "\n").count == 1, "\(waiting.error)")
+    }
+
+    @Test("a member who is removed while it listens is told so")
+    func removed() async throws {
+        let scene = try await ChatScene()
+        try await scene.makePrivate()
+        func manage(_ words: String...) async throws {
+            let done = try await Tool.run(
+                words + ["--as", "root", "--server", scene.server.url])
+            #expect(done.status == 0, "\(done.error)")
+        }
+        try await manage("members", "general", "--add", "bob")
+        try await manage("publish", "general", "hello")
+        let listening = try RunningTool([
+            "listen", "general", "--as", "bob", "--journal", scene.folder.path("j"), "--server",
+            scene.server.url,
+        ])
+        try await listening.wait("it is printed") { $0.contains("hello") }
+        try await manage("members", "general", "--remove", "bob")
+        #expect(await listening.end() == 76, "\(listening.error)")
+        #expect(listening.error.contains("refuses general: "), "\(listening.error)")
+    }
+
+    @Test("messages that the server's retention has removed are told on standard error")
+    func lost() async throws {
+        let folder = try TemporaryFolder()
+        var server = try await ToolServer(
+            data: folder.path("data"), options: ["--keep-messages", "2"])
+        let arguments = [
+            "listen", "a", "--journal", folder.path("j"), "--server", server.url,
+            "--until-complete",
+        ]
+        try await publish(1...1, server)
+        #expect(try await Tool.run(arguments).output == "1 1\n")
+        try await publish(2...6, server)
+        // A server trims when it starts, and then once a minute.
+        server.tool.signal(SIGTERM)
+        server = try await server.restarted()
+        try await eventually("it is trimmed") {
+            try await Tool.run(
+                "history", "a", "--after", "0", "--json", "--server", server.url
+            ).lines.first?.contains("retention") == true
+        }
+        let rest = try await Tool.run(arguments)
+        #expect(rest.status == 0 && rest.output == "5 5\n6 6\n", "\(rest)")
+        #expect(rest.error.hasPrefix("reprise: 3 messages of a are lost: "), "\(rest.error)")
+        server.tool.signal(SIGTERM)
+        _ = await server.tool.end()
     }
 
     @Test("a closed output is an error, and is not taken for the first file that is opened")

@@ -2,6 +2,7 @@ import RepriseCommandLine
 import RepriseCore
 import RepriseSimulator
 import RepriseTestSupport
+import RepriseTesting
 import RepriseWire
 import Testing
 
@@ -74,6 +75,43 @@ struct PublishWindowTests {
         #expect(frames.map(\.id) == ["2", "4"])
         #expect(frames.map(\.after) == ["1", "3"])
         #expect(window.repeated == 2)
+    }
+
+    @Test("a connection that is made again counts as one, however many dials had failed before it")
+    func countsReconnections() async throws {
+        let dialer = MemoryDialer()
+        let reconnects = Counter()
+        let publisher = Publisher(
+            server: "http://localhost", dialer: dialer,
+            queue: PublishQueue(channel: channel) { _, _ in },
+            onReconnect: { reconnects.increment() })
+        let (bodies, input) = AsyncStream<[UInt8]>.makeStream()
+        input.yield([0x31])
+        input.finish()
+        let running = Task { try await publisher.run(bodies) }
+        /// Welcomes the next connection, and gets the message.
+        func accept() async throws -> (socket: MemorySocket, message: ClientFrame.Publish) {
+            let socket = try await dialer.accept()
+            _ = await socket.sent()
+            let welcome =
+                #"{"type":"welcome","version":1,"timestamp":1,"heartbeat":25000,"server":"x"}"#
+            socket.push([Array(welcome.utf8)])
+            var decoder = FrameDecoder()
+            let frame = try decoder.clientFrame(try #require(await socket.sent()))
+            guard case .publish(let message) = frame else {
+                throw RepriseError(.internal, "no publish")
+            }
+            return (socket, message)
+        }
+        let first = try await accept()
+        for _ in 1...3 { dialer.refuse(RepriseError(.unreachable, "no")) }
+        first.socket.cut()
+        let second = try await accept()
+        let answer = ServerFrame.Published(channel: channel, id: second.message.id, seq: 1)
+        second.socket.push([ServerFrame.published(answer).encoded()])
+        try await running.value
+        #expect(dialer.count == 5)
+        #expect(reconnects.value == 1)
     }
 
     @Test("a temporary refusal waits at least as long as the server says, and goes on from there")

@@ -28,4 +28,24 @@ struct TerminalTests {
             ("✅", 2), ("⭐❌⚡", 6), ("🟢", 2), ("🇩🇪", 2), ("✓ … – ─", 7),
         ])
     func columns(text: String, expected: Int) { #expect(text.columns == expected) }
+
+    @Test(
+        "a text is broken between words, and a word that is too long between characters",
+        arguments: [
+            ("abc", ["abc"]), ("ab cd", ["ab", "cd"]), ("abcdefg", ["abcd", "efg"]),
+            ("a bcdefg h", ["a", "bcde", "fg h"]), ("漢字漢 a", ["漢字", "漢 a"]),
+            ("a漢字", ["a漢", "字"]), ("abcde\u{301} f", ["abcd", "e\u{301} f"]),
+            ("  abcde", ["abcd", "e"]),
+        ])
+    func wrapped(text: String, expected: [String]) { #expect(text.wrapped(4) == expected) }
+
+    @Test("a word of any length is broken in one pass")
+    func longWord() {
+        let word = String(repeating: "x", count: 100_000)
+        var lines: [String] = []
+        // Where each line took the rest of the word anew, this took minutes.
+        let duration = ContinuousClock().measure { lines = word.wrapped(10) }
+        #expect(lines.count == 10_000)
+        #expect(duration < .seconds(10))
+    }
 }

@@ -168,7 +168,10 @@ struct TraceTests {
     func nonsense() async throws {
         let folder = try TemporaryFolder()
         let (journal, id) = try await Self.waiting(folder)
-        for (body, status) in [("{", 76), (#"{"messages":7,"head":"x"}"#, 0), ("[]", 76)] {
+        for (body, status) in [
+            ("{", 76), (#"{"messages":7,"head":"x"}"#, 0), ("[]", 76),
+            (#"{"messages":[7],"head":1}"#, 76),
+        ] {
             let server = try OtherServer(
                 answering: "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n"
                     + "Content-Type: application/json\r\nConnection: close\r\n\r\n\(body)")
@@ -341,5 +344,26 @@ struct TraceTests {
         let damaged = try await Tool.run("trace", id, "--journal", journal)
         #expect(damaged.status == 65 && damaged.error.contains("damage"), "\(damaged)")
         #expect(damaged.error.split(separator: "\n").count == 1 && damaged.output.isEmpty)
+    }
+
+    @Test("a row that cannot be read is told with its journal, and what to do")
+    func damagedRow() async throws {
+        let folder = try TemporaryFolder()
+        let (journal, _) = try await Self.waiting(folder)
+        try await Self.change(journal) { db in
+            try db.execute(sql: Self.rows)
+            try db.execute(sql: "UPDATE channelsLog SET coverage = 'x'")
+        }
+        let trace = try await Tool.run("trace", "m4", "--journal", journal)
+        try await Self.change(journal) { db in try db.execute(sql: "DELETE FROM channelsDevice") }
+        let listen = try await Tool.run(
+            "listen", "general", "--journal", journal, "--as", "ada", "--server",
+            "http://127.0.0.1:1")
+        for result in [trace, listen] {
+            #expect(result.status == 65 && result.output.isEmpty, "\(result)")
+            #expect(result.error.contains("A row of the journal \(journal) cannot"), "\(result)")
+            #expect(result.error.contains("with its -wal and -shm"), "\(result)")
+            #expect(result.error.split(separator: "\n").count == 1, "\(result)")
+        }
     }
 }

@@ -192,8 +192,6 @@ enum ChainsJSON {
 
     private static func isJSON(_ bytes: [UInt8]) -> Bool {
         guard !bytes.contains(where: { $0 < 0x20 }) else { return false }
-        let value = try? JSONSerialization.jsonObject(
-            with: Data(bytes), options: .fragmentsAllowed)
-        return value != nil
+        return (try? JSONScanner.validate(bytes)) != nil
     }
 }

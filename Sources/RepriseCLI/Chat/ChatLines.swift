@@ -23,8 +23,10 @@ struct ChatLines: Sendable {
 
     /// Prints messages, from the end of the last run.
     func listen() async throws {
-        try await channel.read(Self.reader) { message in
-            try output.ends { try printer.print(Self.line(message)) }
+        // The output's failure is none of the message: it never becomes a dead letter.
+        let options = ReaderOptions(attemptLimit: .max)
+        try await channel.read(Self.reader, options: options) { message in
+            try await output.ends { try printer.print(Self.line(message)) }
         }
     }
 
@@ -52,13 +54,15 @@ struct ChatLines: Sendable {
 
     /// Waits until the server has all messages, and all changes of the conversation itself.
     ///
-    /// - Returns: how many it does not have after that time, or once the task is cancelled: they
-    ///   are sent at the next start.
+    /// - Returns: how many it does not have after that time, or once the task is cancelled or the
+    ///   client has given up: they are sent at the next start.
     func waiting(within limit: Duration) async throws -> Int {
         let end = ContinuousClock.now + limit
         while true {
             let count = try await channel.outbox.waiting() + room.waitingChanges()
-            guard count > 0, .now < end, !Task.isCancelled else { return count }
+            guard count > 0, .now < end, !Task.isCancelled, await room.stopReason == nil else {
+                return count
+            }
             try? await Task.sleep(for: .milliseconds(10))
         }
     }
@@ -70,11 +74,20 @@ struct ChatLines: Sendable {
     private func publish() async throws {
         let reader = InputLineReader(descriptor: STDIN_FILENO)
         while let line = try await reader.next() {
-            let text = String(decoding: line, as: UTF8.self)
+            guard let text = String(validating: line, as: UTF8.self) else {
+                try tell(await room.rejected(Self.notUTF8(reader.lineNumber)))
+                continue
+            }
             guard text.contains(where: { !$0.isWhitespace }) else { continue }
             guard await room.perform(ChatCommandLine(text)) else { break }
             try tell(await room.snapshot.notice)
         }
+    }
+
+    private static func notUTF8(_ line: Int) -> RepriseError {
+        RepriseError(
+            .malformed, "Line \(line) is not UTF-8.",
+            remedy: "Convert the input, for instance with iconv -t UTF-8.")
     }
 
     private static func line(_ message: Message) -> String {

@@ -33,6 +33,10 @@ actor ChatRoom {
     private let retried = Signal()
     private var divider = ChatDivider()
     private var connection = ConnectionState.idle
+    /// Why the client has given up; nil: it has not.
+    var stopReason: Disconnection? {
+        if case .stopped(let reason) = connection { reason } else { nil }
+    }
     private var isLive = false
     /// Why the first message that could not be recorded was not.
     private(set) var unrecorded: RepriseError?
@@ -199,6 +203,14 @@ actor ChatRoom {
         }
         changed.raise()
         return next == nil
+    }
+
+    /// A message was not recorded.
+    ///
+    /// - Returns: the notice of it.
+    func rejected(_ error: RepriseError) -> [String] {
+        unrecorded = unrecorded ?? error
+        return [error.line]
     }
 
     private func answer(to command: ChatCommandLine) async throws -> [String] {

@@ -67,14 +67,14 @@ struct ClusterCheckCommand: AsyncParsableCommand {
                     let outage = await ClusterOutage(
                         cluster: cluster.text, servers: nats.description,
                         stream: ClusterInspection.stream(of: cluster), at: ports)
-                    try write(outage, outage.lines)
+                    try explain(outage, outage.lines)
                 }
                 throw error
             }
             var report = ClusterReport(
                 found, cluster: cluster.text, servers: nats.description)
             for port in ports { report.add(await MonitoredNode.look(at: port), at: port) }
-            try write(report, report.lines)
+            try explain(report, report.lines)
             if !report.problems.isEmpty { throw ExitCode(1) }
         #else
             throw ClusterToolCommand.isMissing
@@ -82,8 +82,8 @@ struct ClusterCheckCommand: AsyncParsableCommand {
     }
 
     /// Prints a report: as JSON, or these lines of it.
-    private func write(_ report: some Encodable, _ lines: [String]) throws {
-        if json { return try StandardOutput.write(json: report) }
-        for line in lines { try StandardOutput.write(line) }
+    private func explain(_ report: some Encodable, _ lines: [String]) throws {
+        if json { return try StandardOutput.explain(json: report) }
+        try StandardOutput.explain(lines.joined(separator: "\n"))
     }
 }

@@ -48,9 +48,9 @@ struct ClusterRestoredCommand: AsyncParsableCommand {
                 change.yes ? try await journal.restored() : journal.epoch
             }
             if change.json {
-                try StandardOutput.write(json: Answer(epoch: epoch.text, isNew: change.yes))
+                try StandardOutput.explain(json: Answer(epoch: epoch.text, isNew: change.yes))
             } else {
-                try StandardOutput.write(
+                try StandardOutput.explain(
                     change.yes
                         ? "The journal's epoch is \(epoch) now. Remove the --data of each gateway "
                             + "before it starts."

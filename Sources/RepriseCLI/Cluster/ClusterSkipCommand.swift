@@ -77,13 +77,13 @@ struct ClusterSkipCommand: AsyncParsableCommand {
             _ = try await journal.unapplied(sequence)
             if change.yes { try await journal.skip(entry) }
             if change.json {
-                try StandardOutput.write(
+                try StandardOutput.explain(
                     json: Answer(
                         entry: sequence, bytes: entry.bytes.count, reason: reason,
                         isSkipped: change.yes))
             } else {
-                try StandardOutput.write(reason)
-                try StandardOutput.write(
+                try StandardOutput.explain(reason)
+                try StandardOutput.explain(
                     change.yes
                         ? "Entry \(sequence) is skipped: what it asked for is refused."
                         : "Nothing is changed: with --yes entry \(sequence) is skipped, and what "

@@ -20,6 +20,11 @@ struct ClusterToolCommand: AsyncParsableCommand {
             EXAMPLES
               reprise cluster check --log nats://n1:4222,n2:4222,n3:4222
               reprise cluster seed --data ./data --log nats://n1:4222,n2,n3
+
+            EXIT CODES
+              0 done; 1 something is wrong, or --yes is missing; 65 invalid or damaged; 69
+              NATS is not reached; 76 it refuses; 78 there is no such journal.
+              All: reprise --help
             """,
         subcommands: [
             ClusterCheckCommand.self, ClusterSeedCommand.self, ClusterExportCommand.self,
@@ -82,5 +87,10 @@ extension StandardOutput {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         try write(Array(try encoder.encode(value)) + [0x0a])
+    }
+
+    /// The same about a failure that is thrown next.
+    static func explain(json value: some Encodable) throws {
+        do { try write(json: value) } catch is BrokenPipe {}
     }
 }

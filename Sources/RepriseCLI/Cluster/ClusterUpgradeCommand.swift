@@ -65,14 +65,14 @@ struct ClusterUpgradeCommand: AsyncParsableCommand {
             }
             let isNewest = change.yes || former == ClusterRules.newest
             if change.json {
-                try StandardOutput.write(
+                try StandardOutput.explain(
                     json: Answer(
                         former: former, rules: isNewest ? ClusterRules.newest : former,
                         newest: ClusterRules.newest))
             } else if former == ClusterRules.newest {
-                try StandardOutput.write("The cluster's rules are \(former), as this version's.")
+                try StandardOutput.explain("The cluster's rules are \(former), as this version's.")
             } else {
-                try StandardOutput.write(
+                try StandardOutput.explain(
                     change.yes
                         ? "The cluster's rules are raised from \(former) to "
                             + "\(ClusterRules.newest): gateways follow within seconds."

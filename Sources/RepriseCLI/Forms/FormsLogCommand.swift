@@ -30,9 +30,10 @@ struct FormsLogCommand: AsyncParsableCommand {
     @OptionGroup var recent: RecentOptions
 
     func run() async throws {
-        let events = try FormsLogReading.read(
-            at: recent.journal.checkedURL, schemas: AccountClient.featureSchemas,
-            limit: recent.limit)
+        let events = try recent.journal.read {
+            try FormsLogReading.read(
+                at: $0, schemas: AccountClient.featureSchemas, limit: recent.limit)
+        }
         if recent.json {
             for event in events {
                 try StandardOutput.write(HTTPMembers.line(Self.object(event)))

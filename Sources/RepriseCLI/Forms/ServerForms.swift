@@ -42,7 +42,7 @@ struct ServerForms: Sendable {
         let answer = try await api.exchange(
             "PUT", Self.path, query: ["company": company], headers: condition, body: new.bytes)
         guard answer.status == 200 || answer.status == 201 else { throw api.failure(answer) }
-        return try HTTPMembers(answer.body)
+        return try api.members(answer.body)
     }
 
     private static func code(of answer: HTTPAnswer) -> String? {

@@ -71,12 +71,12 @@ struct HistoryCommand: AsyncParsableCommand {
         while rest > 0 {
             let page = try await page(api, after: from, min(rest, 1_000))
             let (gone, messages) = (try page.list("gone"), try page.list("messages"))
-            for range in gone { try tell(range) }
-            for message in messages { try write(message) }
+            for range in gone { try tell(range, api) }
+            for message in messages { try write(message, api) }
             if gone.isEmpty, messages.isEmpty, from == after ?? 0 {
                 try await tellNothing(api, after: from, head: page.integer("head") ?? 0)
             }
-            guard let newest = try messages.last.map({ try HTTPMembers($0) })?.integer("seq"),
+            guard let newest = try messages.last.map({ try api.members($0) })?.integer("seq"),
                 newest > from
             else { return }
             rest -= Int64(messages.count)
@@ -88,7 +88,7 @@ struct HistoryCommand: AsyncParsableCommand {
         let answer = try await api.send(
             "GET", ["v1", "channels", channel, "messages"],
             query: ["after": String(after), "limit": String(limit)])
-        guard let answer else { throw RepriseError(.notReprise, "The answer is empty.") }
+        guard let answer else { throw api.notReprise }
         return answer
     }
 
@@ -115,9 +115,9 @@ struct HistoryCommand: AsyncParsableCommand {
         Terminal.error.writeLine("reprise: Nothing was published to \(channel) yet.")
     }
 
-    private func write(_ message: [UInt8]) throws {
+    private func write(_ message: [UInt8], _ api: ServerAPI) throws {
         guard !json else { return try StandardOutput.write(HTTPMembers.line(message)) }
-        let members = try HTTPMembers(message)
+        let members = try api.members(message)
         let time = members.integer("timestamp").map { WallTime(milliseconds: $0).dayAndTime } ?? ""
         let place = "\(members.integer("seq") ?? 0)".right(6) + "  " + time
         let author = members.text("from").map { " \($0)" } ?? ""
@@ -130,9 +130,9 @@ struct HistoryCommand: AsyncParsableCommand {
             Terminal.output.paint(place + author.printable, .dim) + " " + note.printable)
     }
 
-    private func tell(_ gone: [UInt8]) throws {
+    private func tell(_ gone: [UInt8], _ api: ServerAPI) throws {
         guard !json else { return try StandardOutput.write(HTTPMembers.line(gone)) }
-        let members = try HTTPMembers(gone)
+        let members = try api.members(gone)
         guard let after = members.integer("after"), let through = members.integer("through") else {
             return
         }

@@ -36,10 +36,13 @@ struct Listing: Sendable {
             } else if isJSON {
                 for element in elements { try StandardOutput.write(HTTPMembers.line(element)) }
             } else {
-                let rows = try elements.map { cells(try HTTPMembers($0)).map(\.printable) }
+                let rows = try elements.map { cells(try api.members($0)).map(\.printable) }
                 try write(rows, &widths)
             }
-            after = page.text("next")
+            let next = page.text("next")
+            // Else it asked for the same page without end.
+            guard next == nil || next != after else { throw api.notReprise }
+            after = next
         } while after != nil
     }
 

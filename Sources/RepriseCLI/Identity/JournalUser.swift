@@ -1,3 +1,4 @@
+import Foundation
 import Reprise
 import RepriseChannels
 import RepriseCommandLine
@@ -13,9 +14,18 @@ enum JournalUser {
     ///   - user: the current user; nil: anonymous.
     ///   - reprise: the client over the journal, before it runs.
     ///   - folder: of the journal.
-    /// - Throws: ``CommandFailure`` `.badInput`.
+    /// - Throws: ``CommandFailure`` `.badInput`; ``RepriseError`` `.corrupt` where the device's row
+    ///   cannot be read.
     static func expect(_ user: UserID?, in reprise: AccountClient, at folder: String) async throws {
-        let owner = try await reprise.journal.read { db in try ChannelReading.user(db) }
+        let owner: UserID?
+        do {
+            owner = try await reprise.journal.read { db in
+                _ = try ChannelStore.device(db)
+                return try ChannelReading.user(db)
+            }
+        } catch let error as RepriseError {
+            throw error.named(asRowOf: URL(fileURLWithPath: folder))
+        }
         guard let user, let owner, user != owner else { return }
         throw CommandFailure(
             .badInput,

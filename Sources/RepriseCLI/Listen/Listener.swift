@@ -9,9 +9,13 @@ struct Listener: Sendable {
     /// The reader's name in the journal: the same in every run, because its position hangs on it.
     static let reader = "listen"
 
+    /// How often it looks whether a message still waits for another attempt.
+    private static let look = Duration.milliseconds(20)
+
     private static let needsPerson: [RepriseError.Code] = [.diskFull, .diskFailed, .notWritable]
 
     let reprise: AccountClient
+    let server: String
     let channels: [String]
     let printer: MessagePrinter
     let untilComplete: Bool
@@ -26,10 +30,13 @@ struct Listener: Sendable {
     /// - Throws: ``BrokenPipe``; ``CommandFailure`` if the output fails; ``RepriseError``.
     func run() async throws -> Bool {
         let output = OutputFailure()
-        for name in channels {
-            try await reprise.channel(name).read(Self.reader) { message in
-                try output.ends { try printer.print(message) }
-            }
+        let watches = try channels.map {
+            ChannelWatch(try reprise.channel($0), asksAgain: waitsForServer)
+        }
+        do {
+            try await read(watches.map(\.channel), into: output)
+        } catch is CancellationError {
+            return false
         }
         return try await withThrowingTaskGroup(of: End?.self) { group in
             group.addTask {
@@ -44,7 +51,13 @@ struct Listener: Sendable {
                 try await watch()
                 return nil
             }
-            if untilComplete { group.addTask { try await complete() } }
+            for watch in watches {
+                group.addTask {
+                    try await watch.run()
+                    return nil
+                }
+            }
+            if untilComplete { group.addTask { try await complete(watches, output) } }
             while let end = try await group.next() {
                 switch end {
                 case nil: continue
@@ -56,6 +69,17 @@ struct Listener: Sendable {
         }
     }
 
+    private func read(_ channels: [Channel], into output: OutputFailure) async throws {
+        for channel in channels {
+            // The output's failure is none of the message: it never becomes a dead letter.
+            let options = ReaderOptions(attemptLimit: .max)
+            try await channel.read(Self.reader, options: options) { message in
+                try await output.ends { try printer.print(message) }
+            }
+            try await retryFailures(in: channel)
+        }
+    }
+
     private func finish(_ group: inout ThrowingTaskGroup<End?, any Error>, _ isComplete: Bool)
         -> Bool
     {
@@ -63,13 +87,50 @@ struct Listener: Sendable {
         return isComplete
     }
 
-    private func complete() async throws -> End {
+    private func complete(_ watches: [ChannelWatch], _ output: OutputFailure) async throws -> End {
         do {
-            for name in channels { try await reprise.channel(name).caughtUp() }
+            for watch in watches {
+                try await caughtUp(watch.channel)
+                // That does not wait for a message that awaits another attempt.
+                while try await failures(in: watch.channel)
+                    .contains(where: { $0.status == .waiting })
+                {
+                    try await Task.sleep(for: Self.look)
+                }
+                await watch.live.wait()
+                try Task.checkCancellation()
+            }
+            if let error = output.error { throw error }
             return .complete
         } catch is CancellationError {
             return .cancelled
         }
+    }
+
+    private func caughtUp(_ channel: Channel) async throws {
+        while true {
+            do {
+                return try await channel.caughtUp()
+            } catch let error as RepriseError where error.code == .refused {
+                // The channel's watch ends the command, or asks for it again.
+                try await Task.sleep(for: Self.look)
+            }
+        }
+    }
+
+    /// Prints at once what an earlier run could not print, also what it has given up.
+    private func retryFailures(in channel: Channel) async throws {
+        for failed in try await failures(in: channel) {
+            do {
+                try await channel.retry(failed.message.id, reader: Self.reader)
+            } catch let error as RepriseError where error.code == .noSuchEntry {
+                // The id of a damaged message cannot be read; it stays a dead letter.
+            }
+        }
+    }
+
+    private func failures(in channel: Channel) async throws -> [FailedMessage] {
+        try await channel.failures(of: Self.reader, limit: 1_000)
     }
 
     /// Fails where a person must act: the disk is full, or no server has answered in this run.
@@ -80,17 +141,25 @@ struct Listener: Sendable {
             switch state {
             case .connected: waits = true
             case .stuck(let error) where Self.needsPerson.contains(error.code): throw error
-            case .waiting(_, let reason) where !waits, .stopped(let reason):
-                throw reason.failure
+            case .waiting(_, let reason) where !waits: throw unwelcome(reason.failure)
+            case .stopped(let reason): throw reason.failure
             case .idle, .connecting, .expiring, .offline, .suspended, .waiting, .stuck: continue
             }
         }
+    }
+
+    /// Why the server has not welcomed this device, with the address and a remedy.
+    private func unwelcome(_ error: RepriseError) -> RepriseError {
+        guard error.remedy == nil else { return error }
+        return RepriseError(
+            error.code, "The server at \(server) does not welcome this device. \(error.message)",
+            remedy: "Look at its log; --wait goes on trying.")
     }
 }
 
 extension Disconnection {
     /// The error with its remedy.
-    fileprivate var failure: RepriseError {
+    var failure: RepriseError {
         // The server's text repeats the code.
         switch closeCode {
         case .unauthorized?, .tokenExpired?:

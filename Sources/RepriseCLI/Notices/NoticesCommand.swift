@@ -36,13 +36,14 @@ struct NoticesCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let reading = try NoticesReading.read(
-            at: journal.checkedURL, schemas: AccountClient.featureSchemas, limit: limit)
+        let reading = try journal.read {
+            try NoticesReading.read(at: $0, schemas: AccountClient.featureSchemas, limit: limit)
+        }
+        if json { return try StandardOutput.write(NoticesText.json(reading)) }
         guard let reading else {
             return try StandardOutput.write("The journal has no tables yet.")
         }
-        try StandardOutput.write(
-            json ? NoticesText.json(reading) : NoticesText.lines(reading).joined(separator: "\n"))
+        try StandardOutput.write(NoticesText.lines(reading).joined(separator: "\n"))
     }
 }
 
@@ -94,16 +95,17 @@ enum NoticesText {
         return lines
     }
 
-    static func json(_ reading: NoticesReading) -> String {
+    /// - Parameter reading: nil: the journal has no tables yet.
+    static func json(_ reading: NoticesReading?) -> String {
         var writer = JSONWriter()
         writer.object { json in
             json.key("badge")
-            json.integer(reading.badge)
+            json.integer(reading?.badge ?? 0)
             json.key("total")
-            json.integer(reading.total)
+            json.integer(reading?.total ?? 0)
             for (key, value) in [
-                ("counted", reading.counted), ("asOf", reading.asOf?.milliseconds),
-                ("shown", reading.shown),
+                ("counted", reading?.counted), ("asOf", reading?.asOf?.milliseconds),
+                ("shown", reading?.shown),
             ] {
                 guard let value else { continue }
                 json.key(plain: key)
@@ -111,13 +113,13 @@ enum NoticesText {
             }
             json.key("counts")
             json.object { json in
-                for count in reading.counts {
-                    json.key(plain: count.what)
+                for count in reading?.counts ?? [] {
+                    json.key(text: count.what)
                     json.integer(count.count)
                 }
             }
             json.key("messages")
-            json.array { json in for one in reading.decided { write(one, to: &json) } }
+            json.array { json in for one in reading?.decided ?? [] { write(one, to: &json) } }
         }
         return String(decoding: writer.bytes, as: UTF8.self)
     }

@@ -41,6 +41,7 @@ struct PublishProgress: Sendable {
 
 /// The result of publishing.
 struct PublishSummary {
+    let server: String
     let channel: String
     let progress: PublishQueue.Progress
     let duration: Duration
@@ -108,8 +109,11 @@ struct PublishSummary {
             return CommandFailure(failure.status, "\(failure.message) \(stored)")
         case let failure as RepriseError where progress.acknowledged > 0:
             return CommandFailure(ExitStatus(failure.code), "\(failure.line) \(stored)")
-        case let failure as SocketFailure:
-            return CommandFailure(.unavailable, "\(failure.reason) \(stored)")
+        case is SocketFailure:
+            // Its words are the transport's.
+            return CommandFailure(
+                .unavailable,
+                "The connection to \(server) has ended. \(stored) Look at the server's log.")
         default: return failure
         }
     }

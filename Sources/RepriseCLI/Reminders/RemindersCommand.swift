@@ -38,9 +38,11 @@ struct RemindersCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let reading = try ReminderReconciliationReading.read(
-            at: journal.checkedURL, schemas: AccountClient.featureSchemas,
-            decisions: decisions ? (json ? ReminderEngineLimits.decisions : 100) : 0)
+        let reading = try journal.read {
+            try ReminderReconciliationReading.read(
+                at: $0, schemas: AccountClient.featureSchemas,
+                decisions: decisions ? (json ? ReminderEngineLimits.decisions : 100) : 0)
+        }
         let words =
             json
             ? RemindersJSON.object(reading, next: next)

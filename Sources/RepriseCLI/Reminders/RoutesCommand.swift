@@ -27,9 +27,10 @@ struct RoutesCommand: AsyncParsableCommand {
     @OptionGroup var recent: RecentOptions
 
     func run() async throws {
-        let routes = try ReminderRouteReading.read(
-            at: recent.journal.checkedURL, schemas: AccountClient.featureSchemas,
-            limit: recent.limit)
+        let routes = try recent.journal.read {
+            try ReminderRouteReading.read(
+                at: $0, schemas: AccountClient.featureSchemas, limit: recent.limit)
+        }
         if routes.isEmpty, !recent.json {
             try StandardOutput.write("Nothing was tapped yet, or it is forgotten already.")
         }

@@ -215,6 +215,13 @@ struct ServeSettings: Sendable {
                 .badConfiguration, "The configuration \(path) has an unknown setting, \(unknown).",
                 remedy: "Known are \(keys.sorted().joined(separator: ", ")).")
         }
+        // The reader takes it for none: without keys the server would ask nobody who he is.
+        let unusable = object.filter { $0.value is NSNull || $0.value is [String: Any] }
+        if let name = unusable.keys.min() {
+            throw RepriseError(
+                .badConfiguration, "The setting \(name) has no usable value in \(path).",
+                remedy: "Give it one, or leave it out.")
+        }
         do {
             // By a reader, because FilePath is another module on each platform.
             let place = InMemoryProvider(values: [
@@ -284,6 +291,7 @@ private final class Faults: AccessReporter {
             switch event.metadata.valueType {
             case .int: "a whole number"
             case .bool: "true or false"
+            case .stringArray: "a list of texts"
             default: "a text"
             }
         let error = RepriseError(

@@ -62,7 +62,7 @@ struct TraceCommand: AsyncParsableCommand {
     func run() async throws {
         let id = try EntryID(self.id)
         let named = try channel.map { try ChannelName($0) }
-        let trace = try MessageTrace.read(id, in: named, at: journal.checkedURL)
+        let trace = try journal.read { try MessageTrace.read(id, in: named, at: $0) }
         var report = TraceReport(id, trace, named: named)
         if let trace {
             let journal = TraceJournal(trace: trace)

@@ -32,7 +32,7 @@ struct TraceServer: Sendable {
         let head = first.integer("head") ?? 0
         var found: HTTPMembers?
         if let seq, epoch == nil || first.text("epoch") == epoch {
-            found = try first.list("messages").map { try HTTPMembers($0) }.first {
+            found = try first.list("messages").map { try api.members($0) }.first {
                 $0.integer("seq") == seq && $0.text("id") == id.text
             }
             if found == nil, let gone = try gone(seq, first) {
@@ -77,7 +77,7 @@ struct TraceServer: Sendable {
         let answer = try await api.send(
             "GET", ["v1", "channels", channel, "messages"],
             query: ["after": String(after), "limit": String(limit)])
-        guard let answer else { throw RepriseError(.notReprise, "The answer is empty.") }
+        guard let answer else { throw api.notReprise }
         return answer
     }
 
@@ -85,7 +85,7 @@ struct TraceServer: Sendable {
         var after = max(0, head - Self.searched)
         while after < head {
             let messages = try await history(after: after, limit: Self.page).list("messages")
-                .map { try HTTPMembers($0) }
+                .map { try api.members($0) }
             if let found = messages.first(where: { $0.text("id") == id.text }) { return found }
             guard let last = messages.last?.integer("seq"), last > after else { return nil }
             after = last
@@ -108,7 +108,7 @@ struct TraceServer: Sendable {
 
     /// Why the server has the sequence no more; nil if it does not say so.
     private func gone(_ seq: Int64, _ page: HTTPMembers) throws -> TraceStep? {
-        let reason = try page.list("gone").map { try HTTPMembers($0) }.first {
+        let reason = try page.list("gone").map { try api.members($0) }.first {
             ($0.integer("after") ?? .max) < seq && seq <= $0.integer("through") ?? 0
         }?.text("reason")
         return reason.map { reason in
@@ -137,7 +137,7 @@ struct TraceServer: Sendable {
                 ["deliveries", String(seq)], query: ["limit": String(Self.page)])
         else { return nil }
         var states: [String: [String]] = [:]
-        for member in try page.list("members").map({ try HTTPMembers($0) }) {
+        for member in try page.list("members").map({ try api.members($0) }) {
             states[member.text("state") ?? "?", default: []].append(member.text("user") ?? "?")
         }
         guard !states.isEmpty else { return nil }
@@ -152,7 +152,7 @@ struct TraceServer: Sendable {
     private func receipts(_ seq: Int64) async throws -> TraceStep? {
         guard let page = try await get(["positions"]) else { return nil }
         let positions = try page.list("positions").compactMap { bytes -> ServerFrame.Position? in
-            let one = try HTTPMembers(bytes)
+            let one = try api.members(bytes)
             guard let user = one.text("user").flatMap({ try? UserID($0) }) else { return nil }
             return ServerFrame.Position(
                 user: user, read: one.integer("read") ?? 0,
@@ -164,18 +164,18 @@ struct TraceServer: Sendable {
     /// The caller's own devices; nil where the server does not tell.
     private func devices(_ seq: Int64) async throws -> [TraceStep]? {
         guard let page = try await get(["deliveries", String(seq), "devices"]) else { return nil }
-        let devices = try page.list("devices").map { try HTTPMembers($0) }
+        let devices = try page.list("devices").map { try api.members($0) }
         guard !devices.isEmpty else {
             return [Self.step("devices", "this user has none")]
         }
-        return try devices.prefix(10).map(Self.device)
+        return try devices.prefix(10).map(device)
             + (devices.count > 10
                 ? [Self.step("devices", "and \(devices.count - 10) more")] : [])
     }
 
-    private static func device(_ device: HTTPMembers) throws -> TraceStep {
+    private func device(_ device: HTTPMembers) throws -> TraceStep {
         let name = device.text("device") ?? "?"
-        let waiting = try device.list("waiting").map { try HTTPMembers($0) }
+        let waiting = try device.list("waiting").map { try api.members($0) }
         let services = try device.list("services").map { String(decoding: $0, as: UTF8.self) }
         var words: [String] = []
         if device.bool("delivered") { words.append("it has confirmed the message") }
@@ -193,7 +193,7 @@ struct TraceServer: Sendable {
                     ? "not confirmed; it has no push address" : "neither confirmed nor pushed")
         }
         let platform = device.text("platform").map { " (\($0))" } ?? ""
-        return step(
+        return Self.step(
             "device", "\(name.prefix(16))\(platform): " + words.joined(separator: "; "),
             [
                 "device": .text(name), "delivered": .bool(device.bool("delivered")),

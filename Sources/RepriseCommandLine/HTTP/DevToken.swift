@@ -20,7 +20,7 @@ package enum DevToken {
     ///   - authorities: certificates trusted besides the system's.
     /// - Returns: nil for a server without development mode. A server on another machine gets no
     ///   request.
-    /// - Throws: ``RepriseError`` `.unreachable`, `.refused`, `.notReprise`, `.malformed`.
+    /// - Throws: ``RepriseError`` `.unreachable`, `.refused`, `.notReprise`.
     package static func fetch(
         server: String, user: UserID, isAdmin: Bool = false, seconds: Int = 3_600,
         authorities: String? = nil
@@ -57,12 +57,14 @@ package enum DevToken {
         case 200: break
         case 404: return nil
         default:
+            let words = answer.errorWords
             throw RepriseError(
-                .refused, "\(endpoint) gives no token (\(answer.status)).",
-                remedy: "Look at the server's log.")
+                .refused,
+                "\(endpoint) gives no token (\(answer.status))" + (words.map { ": \($0)" } ?? "."),
+                remedy: words == nil ? "Look at the server's log." : nil)
         }
         let content = try? JSONDecoder().decode(Answer.self, from: Data(answer.body))
-        guard let token = try content.map({ try AccessToken($0.token) }) else {
+        guard let content, let token = try? AccessToken(content.token) else {
             throw notReprise(endpoint)
         }
         return token

@@ -33,8 +33,14 @@ package struct ServerAPI: Sendable {
             throw failure(answer)
         }
         guard !answer.body.isEmpty else { return nil }
-        guard let members = try? HTTPMembers(answer.body) else { throw notReprise }
-        return members
+        return try members(answer.body)
+    }
+
+    /// The members of an object in an answer: of all of it, or of an element of a list.
+    ///
+    /// - Throws: ``RepriseError`` `.notReprise` if it is none.
+    package func members(_ json: [UInt8]) throws -> HTTPMembers {
+        do { return try HTTPMembers(json) } catch { throw notReprise }
     }
 
     /// Sends a request, and accepts any response.
@@ -87,7 +93,8 @@ package struct ServerAPI: Sendable {
             + parameters.sorted().joined(separator: "&")
     }
 
-    private var notReprise: RepriseError {
+    /// The answer is none of a Reprise server.
+    package var notReprise: RepriseError {
         RepriseError(
             .notReprise, "What answers at \(server) does not answer as a Reprise server does.",
             remedy: "Check host and port.")
@@ -96,8 +103,7 @@ package struct ServerAPI: Sendable {
     /// The server's error, in its own words.
     package func failure(_ answer: HTTPAnswer) -> any Error {
         let status = answer.status
-        let error = (try? HTTPMembers(answer.body))?.raw("error").flatMap { try? HTTPMembers($0) }
-        guard let words = error?.text("message") else {
+        guard let words = answer.errorWords else {
             return RepriseError(
                 .notReprise, "What answers there is not a Reprise server (HTTP status \(status)).",
                 remedy: "Check host and port.")
@@ -108,8 +114,20 @@ package struct ServerAPI: Sendable {
         case 401:
             return RepriseError(
                 .unauthorized, words, remedy: "Give --token, or --as with a --dev server.")
-        case 403: return RepriseError(.forbidden, words)
+        case 403:
+            // Others are of a server that knows no users.
+            let isOfChannel = words.contains("channel")
+            return RepriseError(
+                .forbidden, words,
+                remedy: isOfChannel ? "Check --as or --token, and the channel's name." : nil)
         default: return RepriseError(.unavailable, words, remedy: words.retryRemedy)
         }
+    }
+}
+
+extension HTTPAnswer {
+    /// What the server says of an error; nil if no Reprise server has sent it.
+    var errorWords: String? {
+        (try? HTTPMembers(body))?.raw("error").flatMap { try? HTTPMembers($0) }?.text("message")
     }
 }

@@ -14,7 +14,7 @@ package struct Publisher: Sendable {
     private let queue: PublishQueue
     private let caller: Caller?
     private let timeout: Duration
-    private let onReconnect: @Sendable (any Error) -> Void
+    private let onReconnect: @Sendable () -> Void
 
     /// - Parameters:
     ///   - server: the address.
@@ -22,11 +22,11 @@ package struct Publisher: Sendable {
     ///   - queue: says what is sent next.
     ///   - caller: the publisher's identity; asked for a token at each connection.
     ///   - timeout: how long to go on trying without progress, once there has been a connection.
-    ///   - onReconnect: called before a new connection, with the error that ended the last one.
+    ///   - onReconnect: called at the welcome of each connection but the first.
     package init(
         server: String, dialer: any SocketDialer, queue: PublishQueue, caller: Caller? = nil,
         timeout: Duration = .seconds(60),
-        onReconnect: @escaping @Sendable (any Error) -> Void = { _ in }
+        onReconnect: @escaping @Sendable () -> Void = {}
     ) {
         self.server = server
         self.dialer = dialer
@@ -76,7 +76,10 @@ package struct Publisher: Sendable {
         while !queue.isDone {
             let start = ContinuousClock.now
             do {
-                try await connection { trouble.hasConnected = true }
+                try await connection {
+                    if trouble.hasConnected { onReconnect() }
+                    trouble.hasConnected = true
+                }
                 return
             } catch let error where Self.isWorthRetrying(error) {
                 queue.disconnected()
@@ -84,7 +87,6 @@ package struct Publisher: Sendable {
                     after: .now - start, acknowledged: queue.progress.acknowledged, at: .now)
                 guard trouble.hasConnected, trouble.duration < timeout
                 else { throw error }
-                onReconnect(error)
                 let wait = backoff.delay(failures: trouble.failures, jitter: .random(in: 0..<1))
                 try await Task.sleep(for: max(wait, .milliseconds(10)))
             }

@@ -1,7 +1,10 @@
 import Foundation
 
 /// The reader of our output has closed it.
-package struct BrokenPipe: Error {
+package struct BrokenPipe: Error, CustomStringConvertible {
+    /// For people.
+    package var description: String { "The reader of the output has closed it." }
+
     package init() {}
 }
 

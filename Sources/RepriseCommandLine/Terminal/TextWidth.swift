@@ -50,19 +50,24 @@ extension String {
     package func wrapped(_ width: Int) -> [String] {
         guard width > 2, columns > width else { return [self] }
         var lines: [String] = []
-        var line = ""
+        var (line, used) = ("", 0)
         for word in split(separator: " ", omittingEmptySubsequences: false).map(String.init) {
-            let joined = line.isEmpty ? word : line + " " + word
-            if joined.columns <= width {
-                line = joined
+            let space = line.isEmpty ? "" : " "
+            let columns = word.columns
+            if used + space.count + columns <= width {
+                line += space + word
+                used += space.count + columns
                 continue
             }
             if !line.isEmpty { lines.append(line) }
-            line = word
-            while line.columns > width {
-                let head = line.prefix(columns: width)
-                lines.append(head)
-                line = String(line.dropFirst(max(head.count, 1)))
+            (line, used) = ("", 0)
+            for character in word {
+                if used + character.columns > width {
+                    lines.append(line)
+                    (line, used) = ("", 0)
+                }
+                line.append(character)
+                used += character.columns
             }
         }
         return lines + [line]
