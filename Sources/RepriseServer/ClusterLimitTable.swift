@@ -48,7 +48,7 @@ extension LimitTable {
                 the journal is full to \(ClusterLimits.baseFill) %; failed: again after \
                 \(ClusterLimits.baseRetries.base) to \(ClusterLimits.baseRetries.longest)
                 """,
-                "a gateway that lacks a removed entry makes its view anew from the base"),
+                "a gateway that lacks one makes its view anew from the base"),
             Limit(
                 "cluster.baseBytes", "a base, and a single server's data that is moved in",
                 "\(ClusterLimits.basePieces) pieces of \(bytes: ClusterLimits.basePiece)",

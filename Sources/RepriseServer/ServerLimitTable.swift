@@ -22,8 +22,8 @@ extension LimitTable {
             Limit(
                 "server.connectionsOfDevice", "connections of a device", "one",
                 """
-                the older ones: close 4104, before the newest gets its `welcome`. Copies of a \
-                device close each other after 5 s, then every 5 to 65 s
+                the older ones: close 4104, before the newest gets its `welcome`. Copies close \
+                each other after 5 s, then every 5 to 65 s
                 """),
             Limit(
                 "server.publishes", "a user's publishes, by WebSocket and HTTP",
@@ -304,7 +304,7 @@ extension LimitTable {
                 address (IPv\(verbatim: "4"), or a /\(verbatim: "64") of IPv\(verbatim: "6")) \
                 (settable); at most half, and an eighth, of the process's open files
                 """,
-                "the newest is closed, with a warning in the log"),
+                "the newest is closed, with a warning"),
             Limit(
                 "http.pipelining", "requests of a connection in progress", "one",
                 "the socket is not read"),

@@ -111,7 +111,8 @@ struct AccountChainsTests {
         var configuration = AccountClient.Configuration()
         configuration.chains = Chains.Configuration(
             workers: [Stuck(seen: seen, gate: gate)], chains: [chain])
-        let home = try await Self.open(try TemporaryFolder(), configuration)
+        let folder = try TemporaryFolder()
+        let home = try await Self.open(folder, configuration)
         let anonymous = try await home.current
         let before = try #require(anonymous.chains)
         let id = try await before.start(chain, input: "it")

@@ -297,6 +297,8 @@ struct NoticeBoundTests {
         let device = try await open()
         await device.quiet()
         device.connection.hold()
+        try stage.publish()
+        try await eventually("its banner is being asked for") { !device.notices.isQuiet }
         let start = clock.uptime()
         let info = try NoticeFixture.payload(.random(), seq: 99, badge: (1, asOf: 1), kind: .badge)
         let done = Task { await device.reprise.receivedPush(info) }
