@@ -12,8 +12,8 @@ public struct FormsSpool: Sendable {
 
     /// Names the spool of a journal.
     ///
-    /// - Parameter folder: the shared folder: `reprise` in the container of the app's `appGroup`; or
-    ///   a journal's own. An event goes to who is signed in when it is recorded.
+    /// - Parameter folder: the shared folder, `reprise` in the container of the app's `appGroup`,
+    ///   or a journal's own. An event goes to who is signed in when it is recorded.
     public init(at folder: URL) { spool = Spool(at: folder) }
 
     /// Leaves an event for the app; returns once it is durable.

@@ -41,7 +41,8 @@ extension RefusalCode {
         private var text: (meaning: LimitText, remedy: String) {
             switch self {
             case .tooLarge: ("the body exceeds \(WireLimits.bodyBytes) bytes", "send less")
-            case .malformed: ("only over HTTP: the body is not JSON; elsewhere that is a 4200", "correct it")
+            case .malformed:
+                ("only over HTTP: the body is not JSON; elsewhere that is a 4200", "correct it")
             case .badChannelName: ("the channel's name violates the rule", "correct it")
             case .badID: ("the id violates the rule", "correct it")
             case .conflict:

@@ -324,7 +324,7 @@ struct ChainsTests {
 
     @Test(
         "content that is almost JSON is a text",
-        arguments: [#"{"a":1,}"#, "[1,]", "\u{feff}1"])
+        arguments: [#"{"a":1,}"#, "[1,]"])
     func almostJSON(content: String) async throws {
         let folder = try TemporaryFolder()
         let ids = try await Album.play(in: folder.url, ["good"])

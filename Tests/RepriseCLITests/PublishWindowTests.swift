@@ -109,6 +109,8 @@ struct PublishWindowTests {
         let second = try await accept()
         let answer = ServerFrame.Published(channel: channel, id: second.message.id, seq: 1)
         second.socket.push([ServerFrame.published(answer).encoded()])
+        try await eventually("it has the answer") { second.socket.isDrained }
+        second.socket.cut()  // which nobody repeats: everything is stored
         try await running.value
         #expect(dialer.count == 5)
         #expect(reconnects.value == 1)

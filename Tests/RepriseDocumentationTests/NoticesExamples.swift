@@ -50,7 +50,8 @@ extension ExamplesFixture {
     }
 
     func settings(
-        _ client: RepriseClient, _ notices: Notices, ada: UserID, tomorrow: WallTime, token: [UInt8],
+        _ client: RepriseClient, _ notices: Notices, ada: UserID, tomorrow: WallTime,
+        token: [UInt8],
         show: ([ChannelName: NoticeSettings.Mute]) -> Void
     ) async throws {
         try await notices.mute(channel: ChannelName("general"), until: tomorrow)

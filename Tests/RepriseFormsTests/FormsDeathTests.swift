@@ -156,7 +156,8 @@ struct FormsDeathTests {
         await feature.close()
     }
 
-    @Test("A form whose web view goes, as with its window, is off the screen, and the next one comes")
+    @Test(
+        "A form whose web view goes, as with its window, is off the screen, and the next one comes")
     func goesWithForm() async throws {
         let host = StandInHost(.showing("welcome"))
         let feature = try await FormsFixture(in: folder, host)

@@ -279,7 +279,7 @@ struct AccountChainsTests {
         await home.close()
     }
 
-    @Test("a slot whose time is over before the account is open is given back")
+    @Test("a slot whose time is over before the account is open is given back, and requested again")
     func slotBeforeOpening() async throws {
         let folder = try TemporaryFolder()
         let (gate, letGo) = AsyncStream.makeStream(of: Void.self)
@@ -303,12 +303,15 @@ struct AccountChainsTests {
         // As if the process had been killed during a sign-out, which the opening finishes.
         try Data(#"{"version":1,"leaving":"ada"}"#.utf8)
             .write(to: folder.appending("home/account.json"))
+        let scheduler = MemoryScheduler()
+        configuration.scheduler = scheduler
         let client = RepriseClient(configuration)
         let slot = MemorySlot("reprise.chains")
         let use = Task { await client.use(slot) }
         try await eventually("the account is being opened") { seen.all.last == "abandoned it" }
         slot.expire()
         try await becomes("it is given back", [false]) { slot.completed }
+        #expect(scheduler.asked.map(\.id) == ["reprise.chains"])
         await use.value
         letGo.finish()
         await client.close()

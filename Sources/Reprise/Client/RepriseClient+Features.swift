@@ -187,6 +187,7 @@ extension RepriseClient {
     public func use(_ slot: any BackgroundSlot) async {
         let slot = WatchedSlot(slot)
         guard let account = await account(before: slot) else {
+            await requestAgain(slot.id)
             return await slot.complete(success: false)
         }
         if slot.id == configuration.chains?.slotID, let chains = account.chains {
@@ -197,6 +198,17 @@ extension RepriseClient {
         } else {
             await slot.complete(success: false)
         }
+    }
+
+    /// Requests a slot again that was not used.
+    ///
+    /// Without conditions, since nobody has seen what needs it.
+    private func requestAgain(_ id: String) async {
+        let kind: BackgroundRequest.Kind =
+            id == configuration.chains?.slotID
+            ? .processing(needsNetwork: false, needsPower: false) : .refresh
+        guard backgroundTasks.contains(id) else { return }
+        try? await configuration.scheduler?.submit(BackgroundRequest(id: id, kind: kind))
     }
 
     /// The current account; nil if it cannot be opened, or not before the slot is over.

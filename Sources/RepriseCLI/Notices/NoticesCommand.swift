@@ -95,7 +95,7 @@ enum NoticesText {
         return lines
     }
 
-    /// - Parameter reading: nil: the journal has no tables yet.
+    /// As one object; nil: the journal has no tables yet.
     static func json(_ reading: NoticesReading?) -> String {
         var writer = JSONWriter()
         writer.object { json in

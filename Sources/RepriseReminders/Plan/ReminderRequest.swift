@@ -52,9 +52,10 @@ package struct ReminderRequest: Hashable, Sendable {
         return info
     }
 
-    /// Named in each request: without one the system reads a date in the calendar that the person
-    /// has set, and 2026 in the Buddhist one is long past. Its zone is the device's wherever that
-    /// is, so that a request without a zone follows the device.
+    /// Named in each request: the system else takes the one that the person has set.
+    ///
+    /// 2026 in the Buddhist one is long past. Its zone is the device's wherever that is, so that a
+    /// request without a zone follows the device.
     private static let calendar: Calendar = {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .autoupdatingCurrent

@@ -7,8 +7,7 @@ package final class Backups: Sendable {
     private let data: String
     private let folder: URL
     private let copy: @Sendable (_ data: String, _ target: String) throws -> Void
-    /// Serial: one at a time. A backup of gigabytes takes minutes, and blocks no thread of Swift's
-    /// pool, which serves.
+    /// One at a time, in minutes if it is of gigabytes: on no thread of Swift's pool, which serves.
     private let queue = DispatchQueue(label: "reprise.backups")
 
     /// Backs up a data folder into a folder.

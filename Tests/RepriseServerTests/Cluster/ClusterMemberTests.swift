@@ -365,7 +365,8 @@ struct ClusterMemberTests {
     }
 
     @Test(
-        "Of two gateways with different results both are ready once one is made anew and they agree")
+        "Of two gateways with different results both are ready once one is made anew and they agree"
+    )
     func agreeAgain() async throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
