@@ -36,7 +36,7 @@ package protocol ClusterJournal: Sendable {
     ///
     /// An entry that is heard over a later one may stand behind what the journal has lost since: a
     /// server's files are replaced while it is off. So it is another one before such an entry is
-    /// handed over. Does not block.
+    /// delivered. Does not block.
     var connectionNumber: UInt64? { get }
 
     /// Tells all gateways something that may be lost; does not block.
